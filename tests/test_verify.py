@@ -542,6 +542,67 @@ def test_certificates_without_a_record_are_not_saved(tmp_path):
         gg.certify(committee, X, y).save(tmp_path / "c.json")
 
 
+def forged_split(document, place):
+    """Another seed of the split, with the rows that it would set aside: half of them the model was fitted on."""
+    rng = np.random.default_rng(99)
+    document["facts"]["rows"] = sorted(rng.permutation(360)[270:].tolist())
+    document["certificate"]["parameters"]["seed"] = 99.0
+
+
+def forged_shuffle(document, place):
+    """Another seed of the order: the members predict, of their own, what they have learned from."""
+    facts = document["facts"]
+    facts["seed"], document["certificate"]["parameters"]["seed"] = 99, 99.0
+    draws = np.random.default_rng(99).permutation(360)
+    members = gg.load(place / "model.gingham")
+    X = planted()[0]
+    spans = [(facts["pilot"], facts["edges"][0]), *zip(facts["edges"], facts["edges"][1:])]
+    fits = [members.pilot_, *members.members_]
+    told = [fit.predict(X[draws[at:end]]) for fit, (at, end) in zip(fits, spans)]
+    facts["predictions"] = np.concatenate(told).tolist()
+
+
+@pytest.mark.parametrize(("kind", "forged"), [("split holdout", forged_split), ("progressive", forged_shuffle)])
+def test_another_seed_is_found_by_the_rows_that_the_model_was_fitted_on(kind, forged, made):
+    place = made(kind)
+    document = json.loads((place / "c.json").read_text())
+    forged(document, place)
+    found = verify.Checker(document, place / "model.gingham", place / "data.csv").run()
+    assert any(text.startswith("A model was fitted on other rows than is said") for text in found.differences)
+    others = [text for text in found.differences if "computed again" not in text and "fitted on" not in text]
+    assert others == []  # nothing else is left that a forger could not compute again
+
+
+def test_members_that_were_changed_are_found_though_nobody_knows_what_they_predict(made, tmp_path):
+    place = made("progressive layers")
+    with zipfile.ZipFile(place / "model.gingham") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in parts if name.endswith(".npy") and np.load(io.BytesIO(parts[name])).dtype.kind == "f")
+    stream = io.BytesIO()
+    np.save(stream, np.load(io.BytesIO(parts[name])) + 0.5)
+    parts[name] = stream.getvalue()
+    with zipfile.ZipFile(tmp_path / "model.gingham", "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(part, data)
+    document = json.loads((place / "c.json").read_text())
+    found = verify.Checker(document, tmp_path / "model.gingham", place / "data.csv").run()
+    assert any(text.startswith("members' digest") for text in found.differences)
+
+
+def test_exit_codes_go_through_pipes(made, tmp_path):
+    """1 where something differs and 2 where nothing can be read, though the reader of the output has gone."""
+    place, broken = made("in sample"), tmp_path / "broken.json"
+    broken.write_text("{")
+    document = json.loads((place / "c.json").read_text())
+    document["certificate"]["value"] *= 0.5
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    for certificate, code in ((place / "c.json", 0), (tmp_path / "c.json", 1), (broken, 2)):
+        command = f"{sys.executable} {SOURCE} {certificate} {place}/model.gingham {place}/data.csv | true; "
+        shell = ["bash", "-c", command + "exit ${PIPESTATUS[0]}"]
+        ended = subprocess.run(shell, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (code, "")
+
+
 def test_the_checker_runs_as_a_program(made):
     place = made("progressive")
     command = [sys.executable, str(SOURCE), *[str(place / name) for name in ("c.json", "model.gingham", "data.csv")]]

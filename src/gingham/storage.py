@@ -82,6 +82,15 @@ def write(path: str | os.PathLike[str], kind: str, state: State) -> None:
             archive.writestr(_entry(name), data, compresslevel=LEVEL)
 
 
+def digest(value: object) -> str:
+    """SHA-256 of a value as a model file holds it: its JSON, then its arrays; a file of it has the same."""
+    writing = _Writing()
+    found = hashlib.sha256(json.dumps(writing.packed(value), sort_keys=True).encode())
+    for data in writing.arrays.values():
+        found.update(hashlib.sha256(data).digest())
+    return found.hexdigest()
+
+
 def read(path: str | os.PathLike[str], find: Callable[[str], type | None] = VALUES.get) -> tuple[str, State]:
     """The kind and state of a model file; a damaged or foreign file is refused with a sentence.
 

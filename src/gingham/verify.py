@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ KEYS = {
     "assumptions anytime valid theorem latex reference",
     "data": "n_rows columns names kinds label weighted digest",
     "facts": "loss posterior nu_grid n_answers rounded population method candidates seed rows counts prior order "
-    "warm_up pilot edges references rule clip predictions",
+    "warm_up pilot edges references rule clip predictions model",
     "assumption": "code status facts",
 }
 Array = np.ndarray[Any, Any]
@@ -125,6 +126,36 @@ def read_model(path: str | Path) -> object:
     return json.loads(archive.read("manifest.json"), object_hook=plain)["state"]
 
 
+def model_digest(path: str | Path) -> str:
+    """SHA-256 of what a model file holds of the model: its JSON, then its arrays in the order of their names."""
+    archive = zipfile.ZipFile(path)
+    model = json.loads(archive.read("manifest.json"))["state"]["model"]
+    arrays = sorted({node["name"] for node in nodes(model, "$", "name") if node["$"] == "array"})
+    sums = [hashlib.sha256(archive.read(name)).digest() for name in arrays]
+    return hashlib.sha256(json.dumps(model, sort_keys=True).encode() + b"".join(sums)).hexdigest()
+
+
+def mixed(values: Array) -> Array:
+    """The numbers that splitmix64 makes of others."""
+    z = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def numbered(values: Array) -> Array | None:
+    """The 64 bits by which model files know whole numbers and texts; None for ids of other kinds."""
+    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
+        values = values.astype(str)
+    if values.dtype.kind in "iu":
+        return values.astype(np.uint64 if values.dtype.kind == "u" else np.int64).view(np.uint64)
+    if values.dtype.kind != "U":
+        return None
+    letters = np.ascontiguousarray(values).view(np.uint32).reshape(len(values), -1).astype(np.uint64)
+    factors = mixed(np.arange(1, letters.shape[1] + 1)) | np.uint64(1)
+    return np.asarray((letters * factors).sum(axis=1, dtype=np.uint64))
+
+
 def nodes(tree: object, *keys: str) -> list[Record]:
     """All objects of a nested state that have the given keys, in order."""
     inner = list(tree.values()) if isinstance(tree, dict) else tree if isinstance(tree, list) else []
@@ -173,6 +204,7 @@ class Checker:
         self.need(document["format"] == "gingham-certificate" and document["version"] == 2, "An unknown kind of file.")
         self.read_rows(data, document["data"])
         self.model = None if self.kind == "predictions" else read_model(model)
+        self.digest = model_digest(model) if self.kind == "progressive" else None
 
     def need(self, holds: object, sentence: str) -> None:
         self.differences += [] if bool(holds) else [sentence]
@@ -212,6 +244,7 @@ class Checker:
         if not (known and grid["plain grid"] and not any(grid.get("frozen", ())) and said["lower"] is None):
             raise ValueError("This checker does not cover this method, loss, structure or lower bound.")
         rows, every = (np.array(facts.get("rows", range(len(self.weights))), dtype=int), self.weights.copy())
+        columns, labels = self.columns, self.labels  # of all rows
         self.columns, drawn = [c[rows] for c in self.columns], self.weights[rows]
         self.weights = np.array(facts.get("counts", drawn), dtype=float)  # a split divides the draws of a row
         held = (self.weights % 1 == 0) & (self.weights >= 0) & (self.weights <= drawn) & (np.bincount(rows)[rows] == 1)
@@ -223,6 +256,10 @@ class Checker:
             ones, mixed = ((whole == 1).all(), rng.multivariate_hypergeometric)  # rows of one draw each are permuted
             first = np.isin(range(size), rng.permutation(size)[:left]) if ones else mixed(whole, left)
             self.need(told if seed is None else np.array_equal(first, every), "The seed leaves other rows out.")
+            self.learned_from(self.model, columns, labels, every > 0, part=told)
+        elif self.kind == "holdout":
+            same = sum(a["facts"]["same"] for a in self.given if a["code"] == "equal to rows of the fit")
+            self.learned_from(self.model, columns, labels, np.zeros(len(rows), bool), allowed=same)
         self.labels = self.labels[rows[: len(self.labels)]]
         worst = None if self.kind == "density" else self.check_loss()
         value, empirical, counted = getattr(self, self.kind, self.grid)()
@@ -348,6 +385,45 @@ class Checker:
             law = np.eye(len(letters))[(np.cumsum(law, axis=1) < 0.5 - 1e-12).sum(axis=1)]
         return law @ letters.astype(float) if rule == "mean" else letters[law.argmax(axis=1)]
 
+    def learned_from(
+        self,
+        fit: object,
+        columns: Sequence[Array],
+        labels: Array,
+        learned: Array,
+        part: object = False,
+        allowed: int | None = None,
+    ) -> None:
+        """The rows of a fit, by the sketch of them in the model file, are those it is said to have learned from.
+
+        ``part``: they are among these. ``allowed``: so many draws at most of the other rows are equal to some of them.
+        """
+        sketch, kinds = nodes(fit, "keys", "limit"), nodes(fit, "name", "items")[: len(columns)]
+        items = [np.asarray(mode["items"]) for mode in kinds]
+        tables = [numbered(one) for one in items]
+        codes = Grid((), 0, items, columns).codes
+        known = np.all([code >= 0 for code in codes], axis=0) if codes else np.zeros(len(learned), bool)
+        grid = len(tables) == len(columns) and all(one is not None for one in tables)
+        listed = sketch and not (sketch[0]["symmetric"] or sketch[0]["complete"])
+        if not (grid and listed and known[learned].all()):
+            sentence = "Which rows a model was fitted on is taken as it is stated."
+            self.notes += [sentence] if sentence not in self.notes else []
+            return
+        ids = np.zeros(len(learned), np.uint64)
+        for at, (table, code) in enumerate(zip(tables, codes)):
+            ids += mixed(mixed(table) + np.uint64(at))[code]  # type: ignore[arg-type]
+        rounded = np.array([] if labels.dtype.kind == "U" else labels, np.float32).astype(float) + 0.0
+        texts_or_numbers = numbered(labels) if labels.dtype.kind == "U" else rounded.view(np.uint64)
+        ids >>= np.uint64(16)
+        keys = (ids << np.uint64(16)) | (mixed(texts_or_numbers) >> np.uint64(48))  # type: ignore[arg-type]
+        known &= ids < np.uint64(sketch[0]["limit"])
+        kept, own = np.asarray(sketch[0]["keys"]), np.unique(keys[known & learned])
+        if allowed is not None:
+            held = self.weights[known & np.isin(keys, kept)].sum() <= allowed
+        else:
+            held = np.isin(kept, own).all() if part else np.array_equal(kept, own)
+        self.need(held, "A model was fitted on other rows than is said, by the sketch of them in its file.")
+
     def predictions(self) -> tuple[float, float, float]:
         """Finished predictions stand in the table itself."""
         guess, n = np.array(self.columns[0].tolist()), float(self.weights.sum())
@@ -388,7 +464,12 @@ class Checker:
         self.same("price (nats)", sum(self.said["terms"].values()), self.price)
         self.same("predictor", self.said["predictor"], "mean of the members" if convex else "member drawn by its share")
         held = [np.allclose(node["shares_"], np.diff(edges) / sizes[-1]) for node in nodes(self.model, "shares_")]
+        self.same("members' digest", self.facts.get("model"), self.digest)
         self.need(held == [True], "The model file has not the members that were tested: name that of --save-predictor.")
+        node = nodes(self.model, "shares_", "members_")[0]  # in order: pilot, references after it, members
+        for fit, end in zip([node["pilot_"], *node["references_"], *node["members_"]], fits[1:]):
+            learned = np.isin(np.arange(len(self.weights)), draws[:end])
+            self.learned_from(fit, self.columns, self.labels, learned)
         own, rule = (nodes(self.model, "assign", "answers"), facts["rule"] or ("mean" if convex else "mode"))
         plain = len(own) == len(spans) and not facts["clip"] and not any(fit.get("offsets") for fit in own)
         self.notes += [] if plain else ["What members that are no plain grids predicted is taken as it is stated."]
@@ -469,18 +550,27 @@ def sentence(assumption: Record) -> str:
     return f"{assumption['code']}{f' ({facts})' * bool(facts)}"
 
 
+def say(lines: Sequence[str]) -> None:
+    """Print lines; a reader that has gone does not change what is found."""
+    try:
+        sys.stdout.write("\n  ".join(lines) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str | Path = "data.csv") -> int:
     """Say what was verified (exit code 0), what differs (1), or that something cannot be read (2)."""
     try:
         found = Checker(read_certificate(certificate), model, data).run()
     except (Unreadable, json.JSONDecodeError, UnicodeDecodeError) as error:
-        sys.stdout.write(f"cannot be read: {error}\n")
+        say([f"cannot be read: {error}"])
         return 2
     except (ValueError, IndexError) as error:  # it was read, and does not hold together
-        sys.stdout.write(f"differs: {error}\n")
+        say([f"differs: {error}"])
         return 1
     except (OSError, zipfile.BadZipFile, KeyError, TypeError, AttributeError) as error:
-        sys.stdout.write(f"cannot be read: {error!r}\n")
+        say([f"cannot be read: {error!r}"])
         return 2
     said = found.said
     held = [
@@ -492,7 +582,7 @@ def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str 
         *map(sentence, found.given),
     ]
     lines = [f"differs: {text}" for text in found.differences] or held
-    sys.stdout.write("\n  ".join(found.notes + lines) + "\n")
+    say(found.notes + lines)
     return 1 if found.differences else 0
 
 

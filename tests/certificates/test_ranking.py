@@ -288,3 +288,19 @@ def test_a_bound_that_is_too_bold_would_be_found():
     rng = np.random.default_rng(6)
     assert not often(sum(hits(rng, np.full(60, 0.5), 1).mean() < 0.5 for _ in range(WORLDS)))
     assert log(1 / DELTA) > 0
+
+
+def test_a_ranking_that_knows_what_was_hidden_rests_on_what_is_given():
+    """Everybody owns everything and one item per user is hidden: the least visible items are the hidden ones.
+
+    The ranking has not seen a hidden pair, its certificate is false of a new drawing, and says what it rests on.
+    """
+    rng = np.random.default_rng(0)
+    n_users, n_items = 60, 200
+    hidden = np.column_stack([np.arange(n_users), rng.integers(0, n_items, n_users)])
+    visible = n_users - np.bincount(hidden[:, 1], minlength=n_items)
+    listed = np.argsort(visible, kind="stable")[:60]
+    found = gg.certify_ranking(dict.fromkeys(range(n_users), listed.tolist()), hidden, at=60)
+    assert found.value < 1 - 60 / n_items  # what any fixed list misses of items hidden anew
+    statuses = {assumption.code: assumption.status for assumption in found.assumptions}
+    assert statuses["ranking independent of hiding"] == "given"

@@ -44,6 +44,11 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "weights": "A row of weight w stands for w independent draws.",
     "repetitions": lambda share: f"{100 * share:.3g} % of the rows repeat others exactly, and were drawn anew.",
+    "few hold most": lambda n, of, mode: (
+        f"Half of the rows are of {n} among {of:,} items of {mode!r}; rows of one count as independent draws all the "
+        "same. Where the loss on new ones is what matters, the draws are these, not the rows: "
+        "certify_predictions(…, groups=)."
+    ),
     "seed drawn": lambda what, seed: f"The {what} was drawn after the rows were fixed (seed {seed}, drawn afresh).",
     "seed chosen": lambda what, seed: f"The seed {seed} of the {what} was chosen without a look at the rows.",
     # labels, losses and items
@@ -83,12 +88,12 @@ SENTENCES: dict[str, Sentence] = {
     "that depends on earlier observations only.",
     "members fitted here": "Every member was fitted here, on draws before those that test it.",
     "members fitted outside": lambda why: (
-        f"Every member depends on draws before those that test it, and on nothing else: {why}."
+        "Every member depends on draws before those that test it, and on nothing else, which nobody here can see: "
+        f"{why}."
     ),
     "row by row": "The model answers a row alike, whatever other rows it is asked about with it.",
     "settings": "The model's settings were chosen without the observations that test it, or those tried are counted "
     "(candidates=).",
-    "start": "The posterior that the model starts from was learned without these observations.",
     "fixed before the first test": "ν, δ and the loss were fixed before the first test; every test is counted.",
     # rankings
     "users drawn": "The users were drawn independently of each other from those the ranking is for.",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gingham.arrays import TableLike
 from gingham.certificates import bounds as all_bounds
-from gingham.certificates.assumptions import Assumption, checked, drawn_rows, given
+from gingham.certificates.assumptions import Assumption, checked, given
 from gingham.certificates.bounds import Theorem, find
 from gingham.certificates.certificate import Certificate, from_theorem
 from gingham.certificates.confidence import checked_delta
@@ -186,10 +186,8 @@ def on_rows_of_the_fit(
         evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
     else:
         evidence = collect(posterior, sample, relation, population)
-    drawn = source(posterior, relation, *(ARRIVING if anytime else (INDEPENDENT,)))
     assumptions = (
-        *drawn,
-        *drawn_rows(sample.weights),
+        *source(posterior, relation, sample, *(ARRIVING if anytime else (INDEPENDENT,))),
         statement,
         *coverage(posterior, relation, population),
         *_scale(evidence),

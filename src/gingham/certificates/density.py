@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import Floats, Ints, TableLike
-from gingham.certificates.assumptions import Assumption, drawn_rows, given
+from gingham.certificates.assumptions import Assumption, given
 from gingham.certificates.bounds import ln_shtarkov, whole
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import log_inverse
@@ -32,6 +32,7 @@ from gingham.certificates.observed import (
     check_items,
     check_order,
     in_full_precision,
+    rows_as_draws,
     stated_population,
     with_unseen,
 )
@@ -148,7 +149,7 @@ def of_density(
         n,
         terms,
         {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
-        sample.weights,
+        rows_as_draws(sample),
         fixed=given("population", sizes={name: len(q) for name, q in zip(names, assigns)}),
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
@@ -278,7 +279,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         n,
         terms,
         {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
-        sample.weights,
+        rows_as_draws(sample),
         fixed=given("known items only"),
         text="With probability at least 1 − δ, for all hard clusterings of this tree and all laws at once: the "
         "expected code length is at most the sum over nodes of the largest mean code length over the laws "
@@ -297,7 +298,7 @@ def code_length_certificate(
     n: int,
     terms: dict[str, float],
     parameters: Mapping[str, float],
-    weights: Floats | None,
+    drawn: tuple[Assumption, ...],
     *,
     fixed: Assumption,
     text: str,
@@ -315,7 +316,7 @@ def code_length_certificate(
         terms=terms,
         assumptions=(
             given("independent or without replacement"),
-            *drawn_rows(weights),
+            *drawn,
             fixed,
         ),
         worst=float("inf"),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds
-from gingham.certificates.assumptions import drawn_rows, given
+from gingham.certificates.assumptions import given
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.evidence import Evidence, answer_label_counts, answer_losses, paired
@@ -69,9 +69,9 @@ def over_reference(
     posterior = with_cell(posterior, cell, relation)
     covers = coverage(posterior, relation)
     sample = sample_of(posterior, X, y, sample_weight, relation)
-    drawn = source(posterior, relation, given("independent or without replacement"))
-    assumptions = [*drawn, *drawn_rows(sample.weights), statement, *covers]
     check_sample(posterior, sample, relation)
+    drawn = source(posterior, relation, sample, given("independent or without replacement"))
+    assumptions = [*drawn, statement, *covers]
     if sample.alphabet is None:
         raise RefusedCertificate("The gain is certified for labels on an alphabet: give alphabet= when fitting.")
     covered, rounded, accounts = quantised_and_priced(posterior, sample, relation)

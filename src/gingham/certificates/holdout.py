@@ -38,7 +38,7 @@ from gingham.certificates.prices import Complexity, pooled_answers
 from gingham.certificates.record import Record, grid_facts
 from gingham.core.problem import Offsets, Posterior, find_posterior
 from gingham.data import Bounds
-from gingham.data.fit_rows import FitRows, copies, need_rows_once
+from gingham.data.fit_rows import FitRows, share_of_copies
 from gingham.data.sample import (
     Sample,
     checked_labels,
@@ -157,7 +157,18 @@ def _of_predictions(
     if groups is not None:
         values, drawn = _by_group(values, weights, groups)
         weights = None
-    return _of_losses(values, weights, stated.cell, test, (drawn, UNSEEN), stated.statement)
+    elif weights is None or (weights == 1).all():
+        _need_no_copies(y, predictions)
+    assumptions = (drawn, UNSEEN, *drawn_rows(weights), stated.statement)
+    return _of_losses(values, weights, stated.cell, test, assumptions)
+
+
+def _need_no_copies(y: AnyArray, predictions: AnyArray) -> None:
+    """Refuse labels and predictions that all come several times; without ids, some of them may well be equal."""
+    rows = [np.unique(column, return_inverse=True)[1].ravel() for column in (y, *np.atleast_2d(predictions.T))]
+    times = np.unique(np.column_stack(rows), axis=0, return_counts=True)[1]
+    if np.gcd.reduce(times) > 1:
+        share_of_copies(times)
 
 
 def _by_group(values: Floats, weights: Floats | None, groups: npt.ArrayLike) -> tuple[Floats, Assumption]:
@@ -201,10 +212,10 @@ def on_other_rows(
                 f"predictor={predictor!r}: a committee is certified on rows it has not seen by what it predicts, "
                 "predictor='mean', 'median' or 'mode'."
             )
-        need_rows_once(sample)
-        guesses = np.asarray(model.predict(rows, rule=predictor))
-        stated = StatedLoss.of_cell(cell)
-        certificate = _of_predictions(stated, checked_labels(labels), guesses, sample_weight, None, test)
+        drawn = (*source(posterior, relation, sample, given("independent")), UNSEEN)
+        stated, guesses = StatedLoss.of_cell(cell), np.asarray(model.predict(rows, rule=predictor))
+        losses = stated.losses(checked_labels(labels), guesses)
+        certificate = _of_losses(losses, sample.weights, cell, test, (*drawn, stated.statement))
     else:
         certificate = of_posterior_on(posterior, sample, statement, test, relation)
         if posterior.offsets is None:
@@ -250,15 +261,13 @@ def of_posterior_on(
     cell, predictor = posterior.label_cell(relation), test.predictor
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
-    if not sample.pairs_once:
-        need_rows_once(sample)
-        if posterior.structure.is_graph(relation):
-            check_pairs_once(sample.codes, sample.labels, sample.weights)
+    if not sample.pairs_once and posterior.structure.is_graph(relation):
+        check_pairs_once(sample.codes, sample.labels, sample.weights)
     whole_counts(sample.weights)
-    drawn = (*source(posterior, relation, given("independent")), UNSEEN)
+    drawn = (*source(posterior, relation, sample, given("independent")), UNSEEN, statement)
     if predictor == "gibbs":
         law, n = _gibbs_law(posterior, sample, relation), int(sample.n_tuples)
-        return _certificate(law, cell, n, test, (*drawn, *drawn_rows(sample.weights), statement))
+        return _certificate(law, cell, n, test, drawn)
     if sample.complete:
         raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
     if sample.labels is None:
@@ -275,7 +284,7 @@ def of_posterior_on(
                 raise RefusedCertificate("Labels are names: only predictor='mode' or 'gibbs' predicts them.")
             predictions = sample.alphabet.values[predictions.astype(np.int64)]
     values = StatedLoss.of_cell(cell).losses(labels, predictions)
-    return _of_losses(values, sample.weights, cell, test, drawn, statement, posterior)
+    return _of_losses(values, sample.weights, cell, test, drawn, posterior)
 
 
 @dataclass(frozen=True)
@@ -311,8 +320,7 @@ def _of_losses(
     weights: Floats | None,
     cell: CellModel,
     test: Trial,
-    drawn: tuple[Assumption, ...],
-    statement: Assumption,
+    assumptions: tuple[Assumption, ...],
     covered: Posterior | None = None,
 ) -> Certificate:
     """The certificate of losses of single rows, in the loss's own unit."""
@@ -321,7 +329,7 @@ def _of_losses(
     scaled = scaled_losses(values, cell)
     single = scaled[rows_of_draws(len(scaled), draws)] if test.method == "betting" else None
     law, n = GibbsLaw.of(scaled, counts), int(counts.sum())
-    return _certificate(law, cell, n, test, (*drawn, *drawn_rows(weights), statement), covered, single)
+    return _certificate(law, cell, n, test, assumptions, covered, single)
 
 
 def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
@@ -529,18 +537,13 @@ def of_folds(
             )
     counts = getattr(model, "fold_counts_", None)
     for learned in getattr(model, "fit_rows_", ()):
-        if counts is None and learned.times > 1:
-            raise copies(learned.times)
+        if counts is None or (counts == 1).all():
+            share_of_copies(learned.draws)
     posterior = find_posterior(next(iter(getattr(model, "members_", ())), None))
     if loss is None and label_bounds is None and posterior is not None:
         stated = StatedLoss.of_cell(stated_cell(posterior.label_cell(), alphabet)[0])
     else:
         stated = stated_loss("absolute" if loss is None else loss, alphabet, label_bounds)
-    if not stated.convex:
-        raise RefusedCertificate(
-            f"The {stated.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "
-            "State a convex one (loss='absolute', say), or certify predictions on other rows."
-        )
     test = Trial(delta, 1, "log-wealth", "mean of the committee", 0, True)
     weights = None if counts is None else np.asarray(counts, dtype=np.float64)
     return _cross_fitted(stated, labels[rows], predictions, folds, weights, test)
@@ -556,6 +559,12 @@ def _cross_fitted(
     """
     if folds.shape != y.shape:
         raise GinghamError(f"folds has shape {folds.shape}; it needs the fold of each of the {len(y)} rows.")
+    convex = test.predictor.startswith("mean")
+    if convex and not stated.convex:
+        raise RefusedCertificate(
+            f"The {stated.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "
+            "State a convex one (loss='absolute', say), or certify predictions on other rows."
+        )
     numbers, parts = np.unique(folds), []
     share = replace(test, delta=checked_delta(test.delta) / len(numbers))
     for fold in numbers:
@@ -563,7 +572,6 @@ def _cross_fitted(
         own = None if weights is None else weights[mine]
         parts.append(_of_predictions(stated, y[mine], predictions[mine], own, None, share))
     prices = [sum(part.terms.values()) - log(len(numbers)) for part in parts]
-    convex = test.predictor.startswith("mean")
     who = "the mean prediction of all members" if convex else "a member drawn at random"
     each = r"\frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]"
     return Certificate(

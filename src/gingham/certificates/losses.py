@@ -11,6 +11,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells import LOSSES, CellModel, Pinball, TableLoss, make_cell, needs_alphabet
+from gingham.cells.contract import need_convex
 from gingham.cells.losses import cell_from_state, cell_state, loss_kind
 from gingham.certificates.assumptions import Assumption, labels_given
 from gingham.data import Alphabet, Bounds
@@ -69,7 +70,10 @@ class StatedLoss:
     @property
     def convex(self) -> bool:
         """Whether averaging predictions cannot hurt (Jensen)."""
-        return bool(self.cell.convex) and (self._between or self.cell.answers == "distribution")
+        if not (self.cell.convex and (self._between or self.cell.answers == "distribution")):
+            return False
+        need_convex(self.cell)
+        return True
 
     @property
     def statement(self) -> Assumption:

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats, TableLike
+from gingham.arrays import AnyArray, Floats, TableLike, on_host
 from gingham.cells import CellModel
-from gingham.certificates.assumptions import Assumption, checked, given, labels_given
+from gingham.cells.contract import need_convex
+from gingham.certificates.assumptions import Assumption, checked, drawn_rows, given, labels_given
 from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.fit_rows import need_rows_once
+from gingham.data.fit_rows import repeated_share
 from gingham.data.sample import checked_labels, sample_kind, whole_counts
 from gingham.engine.place import Work
 from gingham.engine.project import STEP_BYTES, row_blocks
@@ -22,6 +23,8 @@ from gingham.engine.threads import over_blocks
 from gingham.errors import GinghamError, RefusedCertificate
 
 Population = Sequence[int] | Mapping[str, int]  # how many items there are of each mode
+FEW, MANY = 10, 100  # so few users who hold half of so many rows are named: their rows are hardly independent draws
+REPEATED = 0.01  # a larger share of rows that repeat others is named
 
 
 def posterior_of(model: object) -> Posterior:
@@ -196,10 +199,8 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
                         "The graph has self loops, for which both ends fall into one cluster together; "
                         "leave them out before certifying."
                     )
-    if not sample.pairs_once:
-        need_rows_once(sample)
-        if posterior.structure.is_graph(relation):
-            check_pairs_once(sample.codes, sample.labels, sample.weights)
+    if not sample.pairs_once and posterior.structure.is_graph(relation):
+        check_pairs_once(sample.codes, sample.labels, sample.weights)
 
 
 def in_full_precision(posterior: Posterior) -> Posterior:
@@ -303,6 +304,7 @@ def covered_predictor(cell: CellModel, predictor: str) -> str:
                 f"{type(cell).__name__} is not convex in the prediction, so that a Gibbs bound says nothing about the "
                 "mean prediction. Use predictor='gibbs', or bound='holdout' on tuples the fit has not seen."
             )
+        need_convex(cell)
         return predictor
     if predictor in ("median", "mode"):
         raise RefusedCertificate(
@@ -323,9 +325,29 @@ def coverage(posterior: Posterior, relation: int, population: Population | None 
     return tuple(found)
 
 
-def source(posterior: Posterior, relation: int, *drawn: Assumption) -> tuple[Assumption, ...]:
+def source(posterior: Posterior, relation: int, sample: Sample, *drawn: Assumption) -> tuple[Assumption, ...]:
     """How the rows are said to have come; pairs that share a node of a graph are drawn among its nodes."""
     if posterior.structure.is_graph(relation):
         n = len(posterior.assign[posterior.structure.factors[relation][0]])
-        return (*drawn[1:], given("pairs among these nodes", n=n))
-    return drawn
+        drawn = (*drawn[1:], given("pairs among these nodes", n=n))
+    return (*drawn, *rows_as_draws(sample))
+
+
+def rows_as_draws(sample: Sample, of_items: bool = True) -> tuple[Assumption, ...]:
+    """What has to be believed for rows to be draws: of weights, of repetitions, of items that hold most rows.
+
+    Refuses a table of copies. The columns of other libraries' models need not be ids (``of_items``).
+    """
+    share, crowded = repeated_share(sample), []
+    for mode, codes in zip(sample.modes, sample.codes) if of_items and not sample.pairs_once else ():
+        known = codes >= 0
+        weights = None if sample.weights is None else sample.weights[known]
+        held = np.sort(on_host(np.bincount(codes[known], weights)))[: -FEW - 1 : -1].cumsum()
+        if len(held) and 2 * held[-1] >= sample.n_tuples > MANY:
+            n = int(np.searchsorted(2 * held, sample.n_tuples)) + 1
+            crowded.append((n, given("few hold most", n=n, of=mode.n_items, mode=mode.name)))
+    return (
+        *drawn_rows(sample.weights),
+        *((given("repetitions", share=round(share, 3)),) if share >= REPEATED else ()),
+        *(assumption for _, assumption in sorted(crowded, key=lambda one: one[0])[:1]),
+    )

@@ -240,7 +240,6 @@ ALL_ALIKE = given("all alike")
 ARRIVED = given("order of arrival")
 ROW_BY_ROW = given("row by row")
 SETTINGS = given("settings")
-STARTED = given("start")
 
 
 def draws_in_order(n_rows: int, counts: Ints | None, order: str, seed: int) -> Ints:

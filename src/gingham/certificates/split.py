@@ -27,7 +27,7 @@ from sklearn.base import clone
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells.losses import TABLE, refuse_unmet
 from gingham.certificates import bounds
-from gingham.certificates.assumptions import Assumption, drawn_order, drawn_rows, given
+from gingham.certificates.assumptions import Assumption, drawn_order, given
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_candidates
@@ -41,7 +41,9 @@ from gingham.certificates.observed import (
     covered_predictor,
     in_full_precision,
     posterior_of,
+    rows_as_draws,
     sample_of,
+    source,
     stated_cell,
 )
 from gingham.certificates.prices import Complexity
@@ -49,7 +51,6 @@ from gingham.certificates.record import Record, grid_facts, posterior_facts
 from gingham.core.problem import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, tuples, whole_counts
 from gingham.engine.project import project
 from gingham.errors import GinghamError, RefusedCertificate
@@ -108,7 +109,7 @@ def on_a_split(
         first, second = given_parts(rows, len(y), counts)
         how = given("parts decided beforehand")
     columns = id_columns(X).columns
-    need_rows_once(tuples(columns, y, counts))
+    rows_as_draws(tuples(columns, y, counts))  # copies would lie on both sides
     fitted = unfitted(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
     cell, statement = stated_cell(posterior.label_cell(), None)
@@ -188,7 +189,7 @@ def certify_prior(
     price = Complexity({**chosen.price.terms, **union})
     bound = bounds.log_wealth(chosen.law, price.total, n, share)
     evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
-    drawn = (given("independent or without replacement"), *drawn_rows(sample.weights))
+    drawn = source(prior, 0, sample, given("independent or without replacement"))
     assumptions = (*drawn, statement, *covers, given("prior from elsewhere"))
     return Certificate(
         value=low + scale * (base + bound.value),

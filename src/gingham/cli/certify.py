@@ -54,6 +54,13 @@ def certify(
             min=0,
         ),
     ] = None,
+    candidates: Annotated[
+        int,
+        typer.Option(
+            help="Among how many models, settings or seeds these certificates decide: each costs its share of δ.",
+            min=1,
+        ),
+    ] = 1,
     save: Annotated[
         Path | None, typer.Option(help="File to write the first certificate to, for gingham verify."), Writes()
     ] = None,
@@ -75,6 +82,7 @@ def certify(
     if labels is None and file is None:
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     from gingham.certificates import Certificate
+    from gingham.certificates.confidence import checked_delta
     from gingham.cli.table_files import open_model
     from gingham.cli.tables.arguments import CertificateRequest, column_names, parse_bounds, parse_population
     from gingham.models.base import Saved
@@ -82,7 +90,10 @@ def certify(
     from gingham.summary.measure import side_by_side
 
     items, ends = parse_population(population), parse_bounds(bounds)
-    request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items, references)
+    checked_delta(delta)
+    request = CertificateRequest(
+        delta / candidates, bound, predictor, alphabet, ends, progressive, seed, items, references
+    )
     if labels is not None or file is None:
         if progressive or references or save or save_predictor:
             raise GinghamError(
@@ -126,8 +137,12 @@ def certify(
     for unit, lines in side_by_side(opened.model.errors_, losses, constants).items():
         rows = [[line.name, *(shown(v) for v in (line.measured, line.n_rows, line.guaranteed))] for line in lines]
         console.grid(unit, ["", "measured", "on rows", "guaranteed at most"], rows)
+    if candidates > 1:
+        console.say_note(f"δ = {delta:g} is shared among {candidates:,} candidates, of which this is one.")
     if len(certificates) > 1:
-        together = f"{len(certificates)} certificates, which hold together with confidence {100 * (1 - delta):g} %: "
+        together = (
+            f"{len(certificates)} certificates, which hold together with confidence {100 * (1 - request.delta):g} %: "
+        )
         console.paragraphs(together + "each has its share of δ.")
     for name, one in certificates.items():
         console.heading(f"From the {name}")

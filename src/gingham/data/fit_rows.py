@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Bools, Floats, Ints, on_host
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, on_host
 from gingham.errors import RefusedCertificate
 from gingham.storage import savable
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from gingham.data.sample import Sample
 
 MOST = 2**16  # different rows that are kept
-SOME = 2**11  # of them are enough to see that all are copies
+SOME = 2**14  # rows are enough to see how many are copies
 BLOCK = 2**15  # rows that are looked at together: they stay in the cache
 LABEL = np.uint64(16)  # bits of a label; the others are of the ids
 WHOLE = 2**48  # so many different numbers ids can have
 SURE = 1e-3  # so rarely a limit is passed by chance
 FEWEST = 20  # so many different rows do not all occur an even number of times by chance
+MANY_REPEATS = 0.05  # a smaller share of repeated rows is said to have been drawn anew, and is not looked into
 CONTRADICTED = 0.01  # this share of other labels for known ids shows that rows were observed anew
 
 
@@ -83,6 +84,10 @@ class FitRows:
             keys, draws = keys[kept], draws[kept]
         return cls(keys, None if (draws == 1).all() else draws, limit, float(n), symmetric, complete)
 
+    def smaller(self, most: int) -> FitRows:
+        """A sketch of the same rows that keeps fewer of them."""
+        return self._kept(self.keys, self.draws, self.limit, self.n_draws, self.symmetric, self.complete, most)
+
     def with_rows(self, *others: FitRows) -> FitRows:
         """The rows of this fit and of others together: partitions of one table, or rows that came later."""
         parts = (self, *others)
@@ -114,11 +119,6 @@ class FitRows:
         again = float(draws[draws > 1].sum())
         # Draws that repeat each other come in pairs at least, so that half as many speak for themselves.
         return float(betaincinv(again / 2 + 1, max((total - again) / 2, 0.5), 1 - SURE))
-
-    @property
-    def times(self) -> int:
-        """How often every row occurs, or a divisor of it; 1 where too few rows differ to tell."""
-        return int(np.gcd.reduce(self.draws)) if len(self.keys) >= FEWEST else 1
 
     def met(self, sample: Sample) -> Met:
         """How many rows of a sample are rows of the fit."""
@@ -152,25 +152,60 @@ class FitRows:
         return float(np.average(others, weights=self.draws[among])) if among.any() else 0.0
 
 
-def need_rows_once(sample: Sample) -> None:
-    """Refuse a table in which every row stands several times: a file that was read twice is not twice the draws."""
-    if sample.weights is not None or sample.n_rows < 2 * FEWEST:
-        return
-    # Where all rows are copies, all items occur an even number of times, say: one quick pass tells that most are not.
-    if not sample.has_unseen and np.gcd.reduce(sample.counts(0).astype(np.int64)) == 1:
-        return
-    times = FitRows.of(sample, most=SOME).times
-    if times > 1:
-        raise copies(times)
+def repeated_share(sample: Sample) -> float:
+    """The share of the rows that repeat others exactly; refuses a table of copies.
+
+    Rows are counted as they are listed, whatever their weights: whoever knows that equal rows were drawn one by one
+    says so by listing each once, with its count as weight.
+    """
+    if sample.pairs_once or sample.n_rows < 2 * FEWEST:
+        return 0.0
+    rows, ids = _rows_below(sample, False, min(WHOLE, WHOLE * SOME // sample.n_rows))
+    labels = _labels(sample, rows)
+    keys, times = _counted((ids << LABEL) | labels, np.ones(len(rows), dtype=np.int64))
+    numbers = None if sample.alphabet is not None else sample.numbers()
+    continuous = 2 * len(np.unique(labels)) > len(keys) and numbers is not None and bool((numbers % 1 != 0).any())
+    return share_of_copies(times, continuous)
 
 
-def copies(times: int) -> RefusedCertificate:
-    """What to say of a table that holds copies of its rows."""
-    return RefusedCertificate(
-        f"Every row stands in the table {times} times, or a multiple of it, as if a file had been read {times} times, "
-        "and copies are no further draws. Leave them out; if all were drawn one by one, list the different rows with "
-        "their counts as weights."
-    )
+def share_of_copies(times: Ints, continuous: bool = False) -> float:
+    """The share of rows that repeat others, where the different rows occur so many ``times``; refuses copies.
+
+    If draws are independent, a row that is drawn at the rate λ occurs k times with probability λ^k e^−λ/k!, so that
+    k! n_k is log-convex in k whatever the rates are (Cauchy and Schwarz): n_{2k−1} ≥ k!² n_k²/((2k − 1)! n_1) for the
+    numbers n_k of rows that occur k times. A file that was read k times, exports that overlap, and copies with
+    single rows in between all break this. ``continuous`` labels do not repeat at all.
+    """
+    if len(times) < FEWEST:
+        return 0.0
+    together, share = int(np.gcd.reduce(times)), 1.0 - len(times) / float(times.sum())
+    if together > 1:
+        raise RefusedCertificate(
+            f"Every row stands in the table {together} times, or a multiple of it, as if a file had been read "
+            f"{together} times, and copies are no further draws. {DRAWN_ONE_BY_ONE}"
+        )
+    if share >= MANY_REPEATS and (continuous or _too_regular(times)):
+        raise RefusedCertificate(
+            f"{100 * share:.3g} % of the rows repeat others exactly, and not as independent draws would: "
+            f"{'labels that are any numbers do not repeat' if continuous else 'most of them occur equally often'}. "
+            f"Overlapping exports look so, and copies are no further draws. {DRAWN_ONE_BY_ONE}"
+        )
+    return share
+
+
+DRAWN_ONE_BY_ONE = "Leave them out; if all were drawn one by one, list the different rows with their counts as weights."
+
+
+def _too_regular(times: Ints) -> bool:
+    """Whether rows occur k times, and seldom 2k − 1 times, as those of independent draws hardly ever do."""
+    from scipy.special import gammaln, pdtr
+
+    number = np.bincount(np.minimum(times, 2**10), minlength=2**11 + 1)
+    once, k = number[1], np.flatnonzero(number[2 : 2**10]) + 2
+    # ln of what is expected of n_{2k−1} at least, less three standard deviations of n_k and n_1.
+    least = 2 * gammaln(k + 1) - gammaln(2 * k) + 2 * np.log(number[k]) - np.log(once + 1.0)
+    least -= 3.0 * np.sqrt(4.0 / number[k] + 1.0 / (once + 1.0))
+    return bool((pdtr(number[2 * k - 1], np.exp(np.minimum(least, 30.0))) < SURE).any())
 
 
 class Met(NamedTuple):
@@ -248,7 +283,13 @@ def _labels(sample: Sample, rows: Ints) -> AnyArray:
 
 def _number_labels(labels: Floats) -> AnyArray:
     """16 bits of labels that are numbers; −0 is 0."""
-    return _mixed((np.asarray(labels, dtype=np.float64) + 0.0).view(np.uint64)) >> np.uint64(48)
+    return _mixed(_rounded(labels).view(np.uint64)) >> np.uint64(48)
+
+
+def _rounded(numbers: ArrayLike) -> Floats:
+    """Numbers as float32 holds them, so that a table that was stored so is the same table; −0 is 0."""
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers).astype(np.float32).astype(np.float64) + 0.0
 
 
 def _draws(sample: Sample, rows: Ints) -> Ints:
@@ -272,7 +313,7 @@ def _hashed(values: AnyArray) -> AnyArray:
         numbers = values.astype(np.float64) + 0.0
         whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**62)
         as_whole = np.where(whole, numbers, 0.0).astype(np.int64).view(np.uint64)
-        return np.where(whole, as_whole, _mixed(numbers.view(np.uint64)))
+        return np.where(whole, as_whole, _mixed(_rounded(numbers).view(np.uint64)))
     if values.dtype.kind != "U":
         return values.astype(np.uint64 if values.dtype.kind == "u" else np.int64).view(np.uint64)
     letters = np.ascontiguousarray(values).view(np.uint32).reshape(len(values), values.itemsize // 4)
@@ -317,7 +358,7 @@ def numbers_of_rows(matrices: Sequence[Any]) -> AnyArray:
         entries, places = matrix, slice(None)
         if hasattr(matrix, "indptr"):
             entries, places = matrix.data, matrix.indices
-        bits = _mixed((np.asarray(entries, dtype=np.float64) + 0.0).view(np.uint64)) * (factors | np.uint64(1))[places]
+        bits = _mixed(_rounded(entries).view(np.uint64)) * (factors | np.uint64(1))[places]
         bits[entries == 0] = 0
         if hasattr(matrix, "indptr"):
             ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])

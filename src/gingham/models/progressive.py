@@ -9,29 +9,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Protocol, Self, cast
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
 from gingham.cells import LOSSES
-from gingham.certificates.assumptions import checked, drawn_order, drawn_rows
+from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows, given
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.losses import StatedLoss, loss_scale, stated_loss
-from gingham.certificates.observed import check_pairs_once
+from gingham.certificates.observed import check_pairs_once, rows_as_draws
 from gingham.certificates.progressive import (
     ALL_ALIKE,
     ARRIVED,
     ROW_BY_ROW,
     SAME_SOURCE,
     SETTINGS,
-    STARTED,
     Plan,
     Progressive,
     choose_nu,
@@ -42,11 +41,11 @@ from gingham.certificates.split import unfitted
 from gingham.core.problem import find_posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.fit_rows import need_rows_once, numbers_of_rows
+from gingham.data.fit_rows import numbers_of_rows
 from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, tuples, whole_counts
 from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
 from gingham.models.base import Persistent, Saved, default_loss
-from gingham.storage import State, fields_of
+from gingham.storage import State, digest, fields_of
 
 
 class Predictor(Protocol):
@@ -63,6 +62,8 @@ class Growing(Predictor, Protocol):
     def partial_fit(self, X: TableLike, y: ArrayLike, **options: object) -> Predictor: ...
 
 
+PLAIN_VALUES = 100  # of a list of settings; a longer one may hold labels of later draws
+SKETCH = 2**12  # rows that a member's file knows again
 FEW = 5  # rows that another library's model is asked about once more, each alone
 Fit = Callable[[Predictor, TableLike, AnyArray, Ints | None], Predictor]  # (unfitted, X, y, counts) → fitted
 
@@ -270,8 +271,7 @@ def certify_progressive(
     labels = checked_labels(y)
     weights = checked_weights(sample_weight, len(labels))
     counts = whole_counts(weights)
-    if counts is None:
-        _need_rows_once(X, labels)
+    drawn = _rows_as_draws(X, labels, weights, isinstance(model, Saved))
     seed, drawn_here = recorded_seed(random_state), random_state is None
     draws = draws_in_order(len(labels), counts, order, seed)
     plan = Plan.of(len(draws), warm_up, blocks, references=references)
@@ -300,11 +300,10 @@ def certify_progressive(
     source = ALL_ALIKE if references else SAME_SOURCE
     assumptions = (
         *((source, drawn_order(seed, drawn_here, "shuffle")) if order == "shuffle" else (ARRIVED,)),
-        *drawn_rows(weights),
+        *drawn,
         measured.statement,
-        checked("members fitted here"),
+        _who_fitted(model, fit),
         *(() if isinstance(pilot, Saved) else (ROW_BY_ROW,)),
-        *((STARTED,) if find_posterior(getattr(model, "start", None)) is not None else ()),
         SETTINGS,
     )
     stream = Progressive(
@@ -327,8 +326,8 @@ def certify_progressive(
         guesses.append(runner.predictions(before, draws[start:stop]))
         tests.append(measured.losses(labels[draws[start:stop]], guesses[-1]))
     for member in (pilot, *fitted):
-        if isinstance(member, Persistent):  # they were tested here, and nobody is to test them again
-            member.fit_rows_ = ()
+        if isinstance(member, Persistent):  # by a part of its rows, a checker sees which they were
+            member.fit_rows_ = tuple(learned_from.smaller(SKETCH) for learned_from in member.fit_rows_)
     further, members = tuple(fitted[:-blocks]), tuple(fitted[-blocks:])
     of_members = np.concatenate(tests[-blocks:])
     certificate = stream.with_references([*tests[:-blocks], of_members]) if references else stream.add(of_members)
@@ -351,18 +350,65 @@ def certify_progressive(
         certificate,
         parameters={**certificate.parameters, **parameters, "warm_up": plan.edges[0], "blocks": blocks},
         model=predictor,
-        record=Record("progressive", X, y, sample_weight, partial(dict, facts)),
+        record=Record("progressive", X, y, sample_weight, partial(_bound_to, predictor, facts)),
     )
 
 
-def _need_rows_once(X: TableLike, labels: AnyArray) -> None:
-    """Refuse a table of copies: some of them would be learned from, and others would test."""
+def _bound_to(predictor: ProgressivePredictor, facts: dict[str, object]) -> dict[str, object]:
+    """The facts of a certificate with the digest of the members that were tested, where a file can hold them."""
+    try:
+        return {**facts, "model": digest(predictor)}
+    except GinghamError:  # another library's models
+        return facts
+
+
+def _rows_as_draws(X: TableLike, labels: AnyArray, weights: Floats | None, of_items: bool) -> tuple[Assumption, ...]:
+    """What has to be believed for rows to be draws; of copies, some would be learned from, and others would test."""
     try:
         columns = [numbers_of_rows([X.tocsr()])] if hasattr(X, "tocsr") else id_columns(X).columns
-        sample = tuples(columns, labels)
+        sample = tuples(columns, labels, weights)
     except (GinghamError, TypeError, ValueError):  # rows of other libraries need not hold ids
-        return
-    need_rows_once(sample)
+        return drawn_rows(weights)
+    return rows_as_draws(sample, of_items)
+
+
+def _who_fitted(model: Predictor, fit: Fit | None) -> Assumption:
+    """Whether the members were fitted here, from nothing but the draws that they were handed."""
+    why = "fit= is a function that was handed in" if fit is not None else _outside(model, type(model).__name__)
+    return checked("members fitted here") if why is None else given("members fitted outside", why=why)
+
+
+def _outside(value: object, name: str, room: int = PLAIN_VALUES) -> str | None:
+    """Where a setting may hold what was learned elsewhere, from later draws perhaps; None where all is plain.
+
+    Plain are numbers, texts and a few of them together, the models of gingham and scikit-learn that begin anew when
+    they are cloned, and frozen settings of gingham. What such values were chosen by is another assumption ("settings").
+    """
+    if value is None or isinstance(value, (bool, int, float, str, range, np.generic, np.random.RandomState)):
+        return None
+    kind = value if isinstance(value, type) else type(value)
+    ours = kind.__module__.partition(".")[0] in ("gingham", "sklearn")
+    if isinstance(value, type):
+        return None if ours else f"{name} is a class of another library"
+    if hasattr(value, "get_params"):
+        if getattr(kind, "__sklearn_clone__", None) is not getattr(BaseEstimator, "__sklearn_clone__", None):
+            return f"{name} decides itself what a clone of it is, and may keep what it has learned"
+        if not ours:
+            return f"{name} is a model of another library, whose fit nobody here has read"
+        inner = ((f"{one} of {name}", own) for one, own in value.get_params(deep=False).items())
+        return next((why for one, own in inner if (why := _outside(own, one, room)) is not None), None)
+    values: Iterable[object] | None = None
+    if isinstance(value, (list, tuple, set, frozenset)):
+        values = value
+    elif isinstance(value, dict):
+        values = [*value, *value.values()]
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufUS":
+        values = value.ravel().tolist()
+    elif ours and is_dataclass(value) and find_posterior(value) is None and not hasattr(value, "assign"):
+        values = [getattr(value, one.name) for one in fields(value)]
+    if values is None or len(values := list(values)) > room:
+        return f"{name} holds more than plain settings"
+    return next((why for own in values if (why := _outside(own, name, room // 2)) is not None), None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ from gingham.cli.tables.labelled_rows import (
 )  # fmt: skip
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Mode
-from gingham.data.fit_rows import need_rows_once
+from gingham.data.fit_rows import repeated_share
 from gingham.data.sample import fresh_seed
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models.base import predicted_by
@@ -373,7 +373,7 @@ def certificates(
     from gingham.certificates.confidence import checked_delta
 
     delta, model = checked_delta(request.delta), at.model
-    need_rows_once(rows.sample(at.modes))  # copies may be on both sides of what is set aside
+    repeated_share(rows.sample(at.modes))  # copies may be on both sides of what is set aside
     known, space = at.known_labels(), at.label_space(rows, request)
     loss = at.judged_by()
     makers: dict[str, Callable[[float], Certificate]] = {}
