@@ -31,7 +31,7 @@ def pairs(seed):
 fits = []
 for seed in (1, 2):
     X, y = pairs(seed)
-    model = gg.CoClusteringRegressor(n_clusters=5, beta=1.0, alphabet=range(n_levels), random_state=seed).fit(X, y)
+    model = gg.CoClusteringRegressor(5, beta=1.0, alphabet=range(n_levels), offsets=False, random_state=seed).fit(X, y)
     fits.append((model, gg.certify(model, X, y).value))
 
 # %%

@@ -19,7 +19,7 @@ taste = np.array([[5, 2, 4], [1, 4, 3]])
 y = np.clip(taste[viewers % 2, movies % 3] + rng.integers(-1, 2, n_ratings), 1, 5)
 X = np.column_stack([viewers, movies])
 
-model = gg.CoClusteringRegressor(n_clusters=(4, 5), loss="absolute", beta=1.0, alphabet=range(1, 6), random_state=0)
+model = gg.CoClusteringRegressor((4, 5), "absolute", beta=1.0, alphabet=range(1, 6), offsets=False, random_state=0)
 model.fit(X, y)
 
 # %%

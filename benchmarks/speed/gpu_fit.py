@@ -60,7 +60,7 @@ PHASES = (  # where a phase is looked up, its name there, what it is called here
     (certify, "sample_of", "certificate: tuples"),
     (certify, "collect", "certificate: evidence"),
     (evidence, "in_full_precision", "certificate: memberships checked"),
-    (evidence, "prices", "certificate: price"),
+    (evidence, "quantised_and_priced", "certificate: price"),
     (evidence, "answer_label_counts", "certificate: statistics"),
 )
 
@@ -116,7 +116,7 @@ def measure(X, y, m: int, repeats: int, **settings) -> dict:
 
     def model(**more):
         options = {"n_clusters": m, "alphabet": range(1, 6), "max_iter": 60, "random_state": 0, **settings, **more}
-        return gg.CoClusteringRegressor(**options)
+        return gg.CoClusteringRegressor(offsets=False, **options)
 
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
@@ -157,8 +157,8 @@ found = {}
 for m in (8, 16):
     for dtype in json.loads(sys.argv[2]):
         for start in ("spectral", "means"):
-            model = gg.CoClusteringRegressor(m, alphabet=range(1, 6), max_iter=60, start=start, random_state=0,
-                                             backend="torch", dtype=dtype).fit(d["X"], d["y"])
+            model = gg.CoClusteringRegressor(m, alphabet=range(1, 6), max_iter=60, start=start, offsets=False,
+                                             random_state=0, backend="torch", dtype=dtype).fit(d["X"], d["y"])
             c = gg.certify(model, d["X"], d["y"])
             p = model.predict(d["X"][:1000])
             found[f"{m} {start} {dtype}"] = [model.beta_, model.objective_.total, c.value, c.empirical, p.tolist()]
@@ -191,7 +191,7 @@ def compared(folder: Path) -> dict:
 def others() -> dict:
     """Seconds of a committee, warm, and of a soft co-clustering of counts."""
     X, y = ratings(SHAPE, 10_000_000)
-    member = gg.CoClusteringRegressor(16, alphabet=range(1, 6), max_iter=60)
+    member = gg.CoClusteringRegressor(16, alphabet=range(1, 6), max_iter=60, offsets=False)
     seconds = [clocked(lambda: gg.Committee(member, n_members=8, random_state=0).fit(X, y))[0] for _ in range(2)]
     counts = sparse.coo_array((np.ones(len(y)), (X[:, 0], X[:, 1])), shape=SHAPE).tocsr()
     model = gg.CoOccurrenceClustering((32, 32), beta=1.0, solver="concave", backend="torch", n_init=1, random_state=0)

@@ -465,7 +465,8 @@ class Checker:
         self.same("predictor", self.said["predictor"], "mean of the members" if convex else "member drawn by its share")
         held = [np.allclose(node["shares_"], np.diff(edges) / sizes[-1]) for node in nodes(self.model, "shares_")]
         self.same("members' digest", self.facts.get("model"), self.digest)
-        self.need(held == [True], "The model file has not the members that were tested: name that of --save-predictor.")
+        if held != [True]:
+            raise ValueError("The model file has not the members that were tested: name that of --save-predictor.")
         node = nodes(self.model, "shares_", "members_")[0]  # in order: pilot, references after it, members
         for fit, end in zip([node["pilot_"], *node["references_"], *node["members_"]], fits[1:]):
             learned = np.isin(np.arange(len(self.weights)), draws[:end])

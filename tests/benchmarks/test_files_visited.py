@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "structure"))
 
 import files_visited
 
-MOST = {"grid fit": 24, "graph fit": 21, "layered fit": 18, "counts fit": 18, "gingham fit": 38, "gingham report": 33}
+MOST = {"grid fit": 24, "graph fit": 21, "layered fit": 18, "counts fit": 19, "gingham fit": 39, "gingham report": 34}
 
 
 @pytest.fixture(scope="module")

@@ -227,8 +227,8 @@ def test_keyboard_alone(browser, page):
     open_page(browser, page)
     browser.execute_script("document.querySelector('.spot[tabindex=\"0\"]').focus()")
     ActionChains(browser).send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN).perform()
-    here = browser.switch_to.active_element
-    assert (here.get_attribute("data-i"), here.get_attribute("data-j")) == ("1", "1")
+    here = "const here = document.activeElement.dataset; return [here.i, here.j]"
+    WebDriverWait(browser, 10).until(lambda b: b.execute_script(here) == ["1", "1"])
     assert "times as" in browser.find_element(By.ID, "tip").text or "chance" in browser.find_element(By.ID, "tip").text
     ActionChains(browser).send_keys(Keys.ENTER).perform()
     assert "cell=2,2" in browser.current_url

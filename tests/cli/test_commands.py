@@ -144,9 +144,9 @@ def test_same_seed_same_model(gingham, ratings, tmp_path):
     one, other = (gg.load(tmp_path / name) for name in ("a", "b"))
     X = pl.read_csv(ratings).select("user", "movie")
     assert (one.predict(X) == other.predict(X)).all()
-    # The rows that measure and the order of tests are drawn afresh, so that nobody can look for lucky ones.
+    # The order of tests is drawn afresh, so that nobody can look for a lucky one; the rows that measure go by the seed.
     assert one.record_.order != other.record_.order
-    assert one.record_.measured.seed != other.record_.measured.seed
+    assert one.record_.measured.seed == other.record_.measured.seed == 3
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "certify", "report", "simplify", "path", "datasets", "clusters"])

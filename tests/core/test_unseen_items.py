@@ -1,7 +1,5 @@
 """Items that nobody has seen: drawn from the prior's own urn, at no price, by enumeration of all partitions."""
 
-import json
-import zipfile
 from itertools import product
 from math import comb, factorial, log
 
@@ -123,31 +121,3 @@ def test_statistics_of_tuples_with_unseen_items_are_sums_over_tuples(posterior, 
 def test_nobody_learns_from_items_without_a_number():
     with pytest.raises(gg.GinghamError, match="cannot be learned from"):
         some_sample(grid()).rows(0, OneHot(3))
-
-
-def test_a_file_of_the_version_before_predicts_unseen_items_by_masses(tmp_path):
-    X = [(u, v) for u in range(6) for v in range(5)]
-    model = gg.CoClusteringRegressor((2, 2), beta=1.0, alphabet=range(1, 6), random_state=0)
-    model.fit(X, [1 + (u + v) % 5 for u, v in X]).save(tmp_path / "new.gingham")
-    with zipfile.ZipFile(tmp_path / "new.gingham") as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(files["manifest.json"])
-    posterior = manifest["state"]["model"]["items"]["fitted"]["posterior_"]["items"]
-    assert posterior.pop("unseen") == "urn"
-    manifest["version"] = 2
-    with zipfile.ZipFile(tmp_path / "old.gingham", "w") as archive:
-        for name, data in {**files, "manifest.json": json.dumps(manifest).encode()}.items():
-            archive.writestr(name, data)
-    old = gg.load(tmp_path / "old.gingham")
-    q, answers, mass = model.assign_[0], model.answers_, model.posterior_.mass[1]
-    old.save(tmp_path / "again.gingham")  # it stays what it was
-    for one, row in ((old, mass), (gg.load(tmp_path / "again.gingham"), mass), (model, (5 * mass + 1) / 7)):
-        with pytest.warns(gg.UnseenItemsWarning):
-            found = one.predict([(3, 99)])
-        assert found[0] == pytest.approx(q[3] @ answers @ row)
-    posterior["unseen"] = "magic"
-    with zipfile.ZipFile(tmp_path / "odd.gingham", "w") as archive:
-        for name, data in {**files, "manifest.json": json.dumps(manifest).encode()}.items():
-            archive.writestr(name, data)
-    with pytest.raises(gg.GinghamError, match="damaged"):
-        gg.load(tmp_path / "odd.gingham")

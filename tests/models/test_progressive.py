@@ -140,9 +140,9 @@ def test_weights_are_draws():
     last = [seen for kind, seen in Recorder.log if kind == "fit"][-1]
     assert any(0 < last[row] < counts[row] for row in last)  # a line is divided
     assert any("w independent draws" in a.text and a.status == "given" for a in certificate.assumptions)
-    repeated = np.repeat(np.arange(300), counts)
-    same = gg.certify_progressive(Recorder(), X[repeated], y[repeated], alphabet=STARS, blocks=2, random_state=0)
-    assert same.value == pytest.approx(certificate.value)
+    repeated = np.repeat(np.arange(300), counts)  # written out they look like copies, which are no draws
+    with pytest.raises(gg.RefusedCertificate, match="counts as weights"):
+        gg.certify_progressive(Recorder(), X[repeated], y[repeated], alphabet=STARS, blocks=2, random_state=0)
 
 
 def test_models_without_weights_see_repeated_rows():
@@ -182,7 +182,7 @@ def test_arrival_keeps_the_order():
 
 def test_losses_that_are_not_convex_cover_a_drawn_member():
     X, y = planted()
-    certificate = gg.certify_progressive(gg.CoClusteringClassifier(2, alphabet=STARS, random_state=0), X, y)
+    certificate = gg.certify_progressive(gg.CoClusteringClassifier(2, "zero-one", alphabet=STARS, random_state=0), X, y)
     assert certificate.predictor == "member drawn by its share"
     predictor = certificate.model
     predictor.members_ = tuple(_Constant(label) for label in (1, 2, 3, 4, 5, 5))

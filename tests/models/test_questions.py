@@ -24,8 +24,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "guide" / "summaries.md"
 REFUSED = {
     ("recommend", "PairwiseClusterAnalysis"): "predicts nothing about pairs",
     ("recommend", "KernelCCA"): "predicts nothing about pairs",
-    **{(method, "ExplanatoryClustering"): "no clusters of items"
-       for method in METHODS if method not in ("describe", "_repr_html_")},
 }  # fmt: skip
 
 
@@ -60,6 +58,9 @@ def asked(model, method, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_cell(fitted, kind, method, tmp_path):
     model = fitted[kind]
+    if kind == "ExplanatoryClustering" and method not in ("describe", "_repr_html_"):
+        assert not hasattr(model, method)  # it has no clusters of items
+        return
     if (method, kind) in REFUSED:
         with pytest.raises(gg.GinghamError, match=REFUSED[method, kind]):
             asked(model, method, tmp_path)

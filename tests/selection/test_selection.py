@@ -283,7 +283,7 @@ def test_one_standard_error_is_that_of_the_best_point() -> None:
 def test_the_error_of_cross_validation_is_the_standard_error_over_folds(monkeypatch) -> None:
     folds = iter([[(1.0, 10.0)], [(2.0, 20.0)], [(5.0, 60.0)]])
     module = sys.modules[PathPoint.__module__]
-    monkeypatch.setattr(module, "_fold", lambda *_: module.Part(next(folds)))
+    monkeypatch.setattr(module, "_fold", lambda *_: next(folds))
     X = [(u, v) for u in range(4) for v in range(2)]
     model = gg.CoClusteringRegressor((2, 2), beta=1.0, alphabet=(1, 2), random_state=0)
     point = gg.beta_path(model, X, [1, 2] * 4, [1.0], cv=3, n_jobs=1).points[0]

@@ -109,7 +109,8 @@ def certify(
 
     Examples
     --------
-    >>>     >>> import gingham as gg
+    >>> import numpy as np
+    >>> import gingham as gg
     >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
     >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
     >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)

@@ -17,6 +17,7 @@ from gingham import storage
 from gingham.core.problem import Objective, Posterior
 from gingham.errors import GinghamError
 from gingham.files import CHECKPOINT
+from gingham.fitting.interruption import end_if_interrupted
 from gingham.storage import State
 
 
@@ -72,12 +73,13 @@ class Checkpoint:
     def result(self, compute: Callable[[], State], rng: np.random.Generator | None = None) -> State:
         """The result of the stage, recalled where an earlier process has finished it.
 
-        A generator that the stage draws from is left where the stage would have left it.
+        A generator that the stage draws from is left where the stage would have left it. After Ctrl-C no stage begins.
         """
         if self.known is not None and self.finished:
             if rng is not None:
                 rng.bit_generator.state = self.known["random"]
             return dict(self.known["result"])
+        end_if_interrupted()
         result = compute()
         self.keep(lambda: {"result": result, "random": None if rng is None else rng.bit_generator.state}, finished=True)
         return result

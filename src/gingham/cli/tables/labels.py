@@ -55,6 +55,8 @@ from gingham.data import Alphabet, Mode
 from gingham.data.fit_rows import repeated_share
 from gingham.data.sample import fresh_seed
 from gingham.errors import GinghamError, GinghamWarning
+from gingham.fitting.checkpoints import NO_CHECKPOINT
+from gingham.fitting.interruption import interrupted
 from gingham.models.base import predicted_by
 from gingham.models.fit_record import FitRecord, Measured
 from gingham.summary.measure import UNITS
@@ -138,6 +140,9 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
         found = errors(at, data, options, lambda rows: fitted(clone(again), rows, ("checkpoint",)))
     if found is not None:
         model.errors_ = found[0]
+    elif interrupted():  # the model is whole, and its error is still to be measured
+        model.interrupted_ = True
+        task.arguments.get("checkpoint", NO_CHECKPOINT).stop()
     model.record_ = FitRecord(
         axes, options.label, options.weight, options.seed, fingerprint=data.fingerprint, bounds=options.bounds,
         order=fresh_seed(), measured=None if found is None else found[1],
