@@ -48,9 +48,9 @@ def run_demo(folder: Path, seed: int = 0) -> dict:
 
     X, y = observations(digits, learn, names)
     unseen, truth = observations(digits, ~visible, names)
-    settings = {"loss": "absolute", "alphabet": GREY_LEVELS, "random_state": seed}
+    settings = {"loss": "absolute", "alphabet": GREY_LEVELS, "offsets": False, "random_state": seed}
     fine = gg.CoClusteringRegressor((40, 64), beta=0.2, **settings).fit(X, y)  # fills in
-    coarse = gg.CoClusteringRegressor((10, 20), objective="certificate", offsets=False, **settings).fit(X, y)
+    coarse = gg.CoClusteringRegressor((10, 20), objective="certificate", **settings).fit(X, y)
     one = gg.CoClusteringRegressor(1, **settings).fit(X, y)
 
     filled = digits.astype(float)

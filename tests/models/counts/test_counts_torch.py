@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from gingham import CoOccurrenceClustering  # noqa: E402
 from gingham.models.counts import starts, starts_torch  # noqa: E402
 from gingham.models.counts.fit import count_sample  # noqa: E402
+from gingham.models.counts.profile_kernels import merge_down  # noqa: E402
 
 
 def counts(seed: int = 0) -> sparse.csr_array:
@@ -41,3 +42,10 @@ def test_the_same_soft_clusters(start: str) -> None:
     assert device.objective_.total == pytest.approx(compiled.objective_.total, rel=1e-7)
     np.testing.assert_allclose(device.row_memberships_, compiled.row_memberships_, atol=1e-6)
     np.testing.assert_allclose(device.blocks_, compiled.blocks_, atol=1e-5)
+
+
+def test_clusters_of_a_start_are_merged_as_on_the_cores():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        table = rng.poisson(rng.gamma(0.5, 3.0, (30, 1)) * rng.gamma(0.5, 3.0, (30, 20))).astype(float)
+        np.testing.assert_array_equal(starts_torch._merge_down(table, 5), merge_down(table, 5))

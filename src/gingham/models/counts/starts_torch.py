@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from scipy.special import xlogy
 from torch import Tensor
 
-from gingham.arrays import Ints, on_host
+from gingham.arrays import Floats, Ints, on_host
 from gingham.data.device_sample import DeviceSample
 from gingham.data.sample import Moments
 from gingham.engine.project_torch import to_device
-from gingham.models.counts import profile_kernels
+from gingham.fitting.merging import merge
 from gingham.models.counts import starts as host
 
 ON_DEVICE = ("merged", "profiles", "random")  # starts that are made there
@@ -103,11 +104,32 @@ def _start(start: str, counts: Counts, shape: Sequence[int], rng: np.random.Gene
         row_labels, column_labels = _profile_start(counts, fine, rng, host.FINE_BLOCK_STEPS)
         met = counts.times(one_hot(column_labels, fine[1]))
         table = on_host(one_hot(row_labels, fine[0]).T @ met).T  # few clusters: they are merged on the host
-        row_labels = to_device(profile_kernels.merge_down(table, k))[row_labels]
+        row_labels = to_device(_merge_down(table, k))[row_labels]
         table = on_host(one_hot(row_labels, k).T @ met)
-        column_labels = to_device(profile_kernels.merge_down(table, columns))[column_labels]
+        column_labels = to_device(_merge_down(table, columns))[column_labels]
         return block_steps(counts, row_labels, column_labels, shape)
     return _profile_start(counts, shape, rng)
+
+
+def _merge_down(table: Floats, k: int) -> Ints:
+    """`profile_kernels.merge_down` in plain numpy: a machine with a GPU need not have numba."""
+    table = np.array(table, dtype=np.float64)
+
+    def spread(sums: Floats) -> Floats:
+        """Σ_y φ(n_y) − φ(Σ_y n_y) with φ(x) = x ln x, of each column."""
+        mass = sums.sum(axis=0)
+        return np.asarray(xlogy(sums, sums).sum(axis=0) - xlogy(mass, mass))
+
+    def losses(a: int, others: Ints) -> Floats:
+        return spread(table[:, [a]]) + spread(table[:, others]) - spread(table[:, others] + table[:, [a]])
+
+    def join(a: int, b: int) -> None:
+        table[:, a] += table[:, b]
+
+    every = np.arange(table.shape[1])
+    pairs = np.abs(np.array([losses(a, every) for a in range(len(every))]))
+    np.fill_diagonal(pairs, np.inf)
+    return merge(pairs, losses, join, k).groups(k)
 
 
 def _profile_start(
