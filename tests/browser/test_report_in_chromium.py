@@ -225,11 +225,16 @@ def test_nasty_names_are_shown_as_text(browser, page, kind):
 
 def test_keyboard_alone(browser, page):
     open_page(browser, page)
-    browser.execute_script("document.querySelector('.spot[tabindex=\"0\"]').focus()")
-    ActionChains(browser).send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN).perform()
-    here = "const here = document.activeElement.dataset; return [here.i, here.j]"
-    WebDriverWait(browser, 10).until(lambda b: b.execute_script(here) == ["1", "1"])
-    assert "times as" in browser.find_element(By.ID, "tip").text or "chance" in browser.find_element(By.ID, "tip").text
+
+    def told(b):
+        """What is said of a block two keys away; a page that is still being drawn takes the focus away once."""
+        b.execute_script('document.querySelector(\'.spot[data-i="0"][data-j="0"]\').focus()')
+        ActionChains(b).send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN).perform()
+        at = b.execute_script("const at = document.activeElement.dataset; return [at.i, at.j]")
+        text = b.find_element(By.ID, "tip").text
+        return at == ["1", "1"] and ("times as" in text or "chance" in text)
+
+    WebDriverWait(browser, 20).until(told)
     ActionChains(browser).send_keys(Keys.ENTER).perform()
     assert "cell=2,2" in browser.current_url
     assert browser.switch_to.active_element.get_attribute("id") == "detail"
