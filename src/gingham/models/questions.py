@@ -127,7 +127,7 @@ class Questions:
             if found is not None:
                 return at, found
         known = " or ".join(repr(summary.sides[at].name) for at in chosen)
-        example = summary.sides[chosen[0]].items[0]
+        example = summary.sides[chosen[0]].items[:1].tolist()[0]  # a plain value: numpy's would be named with its type
         raise GinghamError(f"{item!r} is not among the items of {known}, such as {example!r}.")
 
     def recommend(
