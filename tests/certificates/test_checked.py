@@ -209,3 +209,20 @@ def test_a_loss_of_numbers_that_is_not_convex_is_found():
         gg.certify_progressive(
             gg.CoClusteringRegressor(2, loss="quadratic", bounds=(0, 3)), X, rng.random(200), loss=Dented
         )
+
+
+@pytest.mark.parametrize("changed", [lambda y: np.round(y, 2), lambda y: y.astype(np.float16).astype(float)])
+def test_rows_of_the_fit_with_rounded_labels_are_shown_as_given(changed):
+    """No label is equal any more, so that the rows cannot be refused; what has to be believed is said."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 60, 1000), rng.integers(0, 40, 1000)])
+    y = rng.normal(size=1000).clip(-4, 4)
+    model = gg.CoClusteringRegressor((3, 3), "quadratic", bounds=(-4, 4), offsets=False, random_state=0)
+    model.fit(X[:500], y[:500])
+
+    def premises(X, y):
+        found = gg.certify(model, X, y, bound="holdout", predictor="mean").assumptions
+        return [a.text for a in found if a.status == "given" and "rounded or changed" in a.text]
+
+    assert len(premises(X[:500], changed(y[:500]))) == 1
+    assert premises(X[500:], changed(y[500:])) == []

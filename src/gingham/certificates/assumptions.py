@@ -80,6 +80,10 @@ SENTENCES: dict[str, Sentence] = {
         f"{same:,}{' of the rows' if compared is None else f' of the {compared:,} rows that were compared'} are equal "
         "to rows of the fit, which repetitions may explain; they were drawn anew."
     ),
+    "other labels than in the fit": lambda other, compared: (
+        f"{other:,} of {compared:,} compared rows name items that the fit has observed together, with other labels. "
+        "They were observed anew: none is a row of the fit whose label was rounded or changed."
+    ),
     "parts decided beforehand": "Which rows belong to which part was decided without a look at their labels.",
     "folds": "Member j, and every choice that led to it, was made without fold j.",
     "prior from elsewhere": "The prior was learned on other rows of the same population.",
