@@ -250,8 +250,8 @@ def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) ->
             "predictions: certify_predictions."
         )
     # Labels that were rounded or changed cannot be told from new ones: where most rows may be such, that is said.
-    other = (given("other labels than in the fit", other=met.n_other, compared=met.n_compared),)
-    other = other if 2 * met.n_other >= met.n_compared > 0 else ()
+    most = 2 * met.n_other >= met.n_compared > 0
+    other = [given("other labels than in the fit", other=met.n_other, compared=met.n_compared)] if most else []
     if met.n_same:
         return (given("equal to rows of the fit", same=met.n_same, **compared), *other)
     return (checked("no row of the fit", **compared), *other)
