@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gingham.datasets.public import FILES, fetch, lines, load_jester, load_movielens, open_zip, table
+from gingham.datasets.public import FILES, Remote, fetch, lines, load_movielens, open_zip, table
 
 DATA = Path(__file__).parent / "data"
+JESTER = "https://eigentaste.berkeley.edu/dataset/"
 GENRES_100K = (
     "unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama", "Fantasy",
     "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
@@ -27,7 +28,7 @@ GENRES_100K = (
 
 def movielens_100k(folder: Path) -> None:
     """Ratings in the publisher's order, and the official splits as positions among them."""
-    with open_zip(fetch(FILES["movielens-100k"][0], folder)) as archive:
+    with open_zip(fetch(FILES["movielens-100k"], folder)) as archive:
         ratings = np.array(lines(archive, "u.data", "\t", "ascii"), dtype=np.int64)
         movies = lines(archive, "u.item", "|", "latin-1")
         users = lines(archive, "u.user", "|", "latin-1")
@@ -58,7 +59,7 @@ def movielens_100k(folder: Path) -> None:
 def movielens_1m(folder: Path) -> None:
     """Only movies that somebody rated, numbered in the order of their ids."""
     data = load_movielens("1m", folder)
-    with open_zip(fetch(FILES["movielens-1m"][0], folder)) as archive:
+    with open_zip(fetch(FILES["movielens-1m"], folder)) as archive:
         movies = {int(row[0]): row for row in lines(archive, "movies.dat", "::", "latin-1")}
         people = lines(archive, "users.dat", "::", "latin-1")
     ids, cols = np.unique(data.X[:, 1], return_inverse=True)
@@ -81,13 +82,22 @@ def movielens_1m(folder: Path) -> None:
 
 
 def jester(folder: Path) -> None:
-    data = load_jester(folder)
+    """Ratings from −10 to 10; 99 in the sheets means not rated, and the first column counts the ratings."""
+    import pandas
+
+    sheets = []
+    for part in (1, 2, 3):
+        name = f"jester_dataset_1_{part}.zip"
+        with open_zip(fetch(Remote(name, f"{JESTER}{name}"), folder)) as archive:
+            sheets.append(pandas.read_excel(archive.open(archive.namelist()[0]), header=None).to_numpy(np.float64))
+    matrix = np.vstack(sheets)[:, 1:]
+    rows, columns = np.nonzero(matrix != 99)
     save(
         folder / "jester1.npz",
-        rows=data.X[:, 0].astype(np.int32),
-        cols=data.X[:, 1].astype(np.int32),
-        vals=np.asarray(data.y, dtype=np.float32),
-        shape=(data.X.max(axis=0) + 1).astype(np.int32),
+        rows=rows.astype(np.int32),
+        cols=columns.astype(np.int32),
+        vals=matrix[rows, columns].astype(np.float32),
+        shape=(np.array([rows.max(), columns.max()]) + 1).astype(np.int32),
     )
 
 

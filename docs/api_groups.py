@@ -1,4 +1,4 @@
-"""The public names by what one wants to do with them: the tables of the reference."""
+"""The public names by task: the tables of the reference."""
 
 from __future__ import annotations
 
@@ -9,50 +9,49 @@ from importlib import import_module
 from typing import Any
 
 GROUPS = {
-    "Look at a table and bring it in": (
-        "Before a fit: what is in the data, and how it becomes rows of ids and labels.",
-        "look from_frame from_matrix from_tuples from_graph from_anndata to_anndata",
+    "Load data": (
+        "Inspect a table, and turn it into rows of ids and labels.",
+        "look from_frame from_matrix from_pairs from_graph from_anndata to_anndata",
     ),
-    "Co-cluster ratings, votes and measurements": (
-        "Labelled rows (who, what, …) in any number of dimensions.",
-        "CoClusteringRegressor CoClusteringClassifier LayeredCoClusteringRegressor Committee BayesianCoClustering "
-        "JointCoClustering TreeCoClustering",
+    "Ratings, votes and measurements": (
+        "Models for labelled rows (who, what, …) in any number of dimensions.",
+        "CoClusteringRegressor CoClusteringClassifier LayeredCoClusteringRegressor LayeredCoClusteringClassifier "
+        "SurveyCoClustering Committee BayesianCoClustering JointCoClustering TreeCoClustering",
     ),
-    "Cluster counts, baskets and graphs": (
-        "Where an absent entry is a zero.",
+    "Counts, baskets and graphs": (
+        "Models for data in which an absent entry is a zero.",
         "CoOccurrenceClustering BasketRanker GraphClustering",
     ),
-    "Compare views, use features with holes": (
-        "Objects that are described in several ways, or only in part.",
+    "Several views, missing features": (
+        "Models for objects with several descriptions, or with missing features.",
         "PairwiseClusterAnalysis KernelCCA ExplanatoryClustering InformationClustering",
     ),
     "Understand a fitted model": (
         "Every model has ``describe``, ``to_frame``, ``recommend``, ``similar``, ``explain``, ``plot`` and ``report``.",
         "summarize Summary load",
     ),
-    "Guarantee predictions": (
+    "Certify predictions": (
         "Certificates for predictions, lists and densities of any model. "
         "{doc}`Which one to quote </guide/which_certificate>`.",
         "certify_progressive certify_predictions certify_ranking certificates.Progressive models.ProgressivePredictor",
     ),
-    "Guarantee clusters": (
+    "Certify clusters": (
         "Certificates for a checkerboard, for clusters from any library, and for the gain over a constant.",
         "certify Certificate",
     ),
     "Choose β and the number of clusters": (
-        "All of this happens by itself when nothing is set.",
-        "beta_path selection.BetaPath simplify selection.Selection workload_path",
+        "Models choose both by default. These functions show the alternatives.",
+        "beta_path selection.BetaPath simplify selection.Selection",
     ),
-    "Work on large data": ("Tables that do not fit into memory.", "fit_distributed OutOfCore"),
-    "Set or add a loss, a family, a schedule": (
-        "What a cell of the checkerboard answers, and what a mistake costs.",
+    "Losses, families, schedules": (
+        "What a cell of the checkerboard predicts, and what an error costs.",
         "losses.Absolute losses.Quadratic losses.ZeroOne losses.Logarithmic losses.Pinball losses.TableLoss "
-        "losses.CellModel losses.check_loss losses.register_loss losses.register_family "
+        "losses.RankedProbability losses.CellModel losses.check_loss losses.register_loss losses.register_family "
         "fitting.Constant fitting.Down",
     ),
-    "Values below the models": ("What fits are made of.", "data.Alphabet data.Sample core.Posterior"),
+    "Building blocks": ("The values that fits consist of.", "data.Alphabet data.Sample core.Posterior"),
     "Errors and warnings": (
-        "Everything that a caller can put right is one of these.",
+        "Every error that a caller can correct is a GinghamError.",
         "GinghamError RefusedCertificate GinghamWarning AdviceWarning UnseenItemsWarning",
     ),
 }
@@ -75,7 +74,7 @@ def lines() -> Iterator[str]:
         yield from (f"## {title}", "", sentence.replace("``", "`"), "", "| name | what it is |", "|---|---|")
         for name in listed.split():
             yield f"| {{doc}}`{name} <generated/{name}>` | {summary(name)} |"
-        yield from ("", "```{toctree}", ":hidden:", "")
+        yield from ("", "```{toctree}", f":caption: {title}", ":hidden:", "")
         yield from (f"{name} <generated/{name}>" for name in listed.split())
         yield from ("```", "")
 

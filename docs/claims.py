@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from measured import ROOT, renewed, results
+from measured import ROOT, renewed, results, table
 
 GROUPS = {
     "u1-u5": "MovieLens-100K, official splits u1–u5",
@@ -25,7 +25,7 @@ GROUPS = {
 SPLITS = {"u1-u5": r"u\d"}  # how splits of a group are named, where not like it
 
 
-def table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
+def of_methods(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
     """Methods from the least error to the largest, then those that did not finish."""
     yield title
     yield ""
@@ -44,30 +44,25 @@ def table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
 def ratings() -> Iterator[str]:
     """Basket layers beside their peers, split by split."""
     found = results("peers_baskets")
-    if not found:
-        return
     for key, title in GROUPS.items():
         group = found["summary"].get(key)
         if group is None:
             continue
         n = group["splits"]
         seeds = "" if key in ("u1-u5", "later") else f" ({n} seed{'s' if n > 1 else ''})"
-        yield from table(f"**{title}**{seeds}", group["means"])
+        yield from of_methods(f"**{title}**{seeds}", group["means"])
         # What was measured on some of the splits only, beside the others there.
         splits = [name for name in found["by_split"] if re.fullmatch(rf"{SPLITS.get(key, key)}(-\d+)?", name)]
         most = max(splits, key=lambda name: len(found["by_split"][name]))
         if len(found["by_split"][most]) > len(group["means"]):
-            yield from table(f"**{title}**: {most} alone", found["by_split"][most])
+            yield from of_methods(f"**{title}**: {most} alone", found["by_split"][most])
     yield ""
 
 
 def certified() -> Iterator[str]:
-    found = {name: split for name, split in (results("progressive_ml100k") or {}).items() if name.startswith("split")}
-    if not found:
-        return
-    yield "| | certificate | error on test data |"
-    yield "|---|---|---|"
-    baskets = [split for name, split in (results("peers_baskets_certified") or {}).items() if name in found]
+    found = {name: split for name, split in results("progressive_ml100k").items() if name.startswith("split")}
+    baskets = [split for name, split in results("peers_baskets_certified").items() if name in found]
+    shown = []
     for title, key in (
         ("layers, progressive validation with references", "progressive, mean"),
         ("layers, progressive validation", "progressive without references, mean"),
@@ -79,63 +74,81 @@ def certified() -> Iterator[str]:
     ):
         rows = [split[key] for split in (*baskets, *found.values()) if key in split]
         if rows:
-            yield f"| {title} | {mean(rows, 'certificate'):.3f} | {mean(rows, 'test'):.3f} |"
+            shown.append([title, mean(rows, "certificate"), mean(rows, "test")])
     for title, key in (
         ("co-clustering, 13 × 6, a fifth held out", "13 × 6, a fifth held out, median, betting"),
         ("co-clustering, 13 × 6, nothing held out", "13 × 6 in sample, randomised"),
     ):
         rows = [split["others"][key] for split in found.values() if key in split.get("others", {})]
-        yield f"| {title} | {mean(rows, 'certificate'):.3f} | {mean(rows, 'test'):.3f} |"
+        shown.append([title, mean(rows, "certificate"), mean(rows, "test")])
+    yield from table(("", "certificate", "error on test data"), shown)
     yield ""
 
 
-def mean(rows: list[dict[str, float]], key: str) -> float:
-    return sum(row[key] for row in rows) / len(rows)
+def mean(rows: list[dict[str, float]], key: str) -> str:
+    return f"{sum(row[key] for row in rows) / len(rows):.3f}"
 
 
 def ranking() -> Iterator[str]:
     found = results("peers_ranking")
-    if not found:
-        return
-    names = {"ml1m": "MovieLens-1M", "ml100k": "MovieLens-100K", "foodmart": "Foodmart purchases"}
-    sets = [name for name in names if name in found]
-    yield f"| | {' | '.join(names[name] for name in sets)} |"
-    yield "|---" * (len(sets) + 1) + "|"
-    for model in ("BasketRanker", "one readable board", "iALS", "EASE", "item-kNN", "popularity"):
-        shown = "one readable board distilled from it" if model == "one readable board" else model
-        yield f"| {shown} | {' | '.join(format(found[name]['mean'][model]['ndcg'], '.3f') for name in sets)} |"
+    names = {
+        "ml1m": "MovieLens-1M", "ml100k": "MovieLens-100K", "anime": "Anime", "foodmart": "Foodmart",
+        "completejourney": "Complete Journey", "epub": "Epub sessions",
+    }  # fmt: skip
+    models = ("BasketRanker", "one readable board", "EDLAE", "EASE", "iALS", "RP3beta", "item-kNN", "popularity")
+    means = {name: found[name]["mean"] for name in names}
+    rows = [[model, *(f"{means[name][model]['ndcg']:.4f}" for name in names)] for model in models]
+    for model, shown in (("BasketRanker", "BasketRanker, CPU s"), ("EASE", "EASE with known settings, CPU s")):
+        rows.append([shown, *(f"{means[name][model]['cpu_s']:.1f}" for name in names)])
+    yield from table(("", *names.values()), rows)
+    yield ""
+
+
+def new_items() -> Iterator[str]:
+    found = results("peers_ranking_new_items")
+    names = {"anime": "Anime", "movietweetings": "MovieTweetings"}
+    ways = {
+        "ours": "`BasketRanker(side=…)`", "content": "words of the basket",
+        "popularity": "popularity, which knows nothing of them",
+    }  # fmt: skip
+    rows = ([shown, *(f"{found[name][who]['recall']:.3f}" for name in names)] for who, shown in ways.items())
+    yield from table(("", *names.values()), rows)
     yield ""
 
 
 def graphs() -> Iterator[str]:
-    found = results("peers_graphs_planted")
-    if not found:
-        return
     methods = ("gingham, k found", "gingham, k given", "leidenalg", "graspologic")
-    yield f"| graph | {' | '.join(methods)} |"
-    yield "|---" * (len(methods) + 1) + "|"
-    for graph, rows in found.items():
-        cells = [f"{rows[m]['ari_median']:.3f}; {rows[m]['cpu_median_s']:.2f} s" for m in methods]
-        yield f"| {graph} nodes | {' | '.join(cells)} |"
+    yield from table(
+        ("graph", *methods),
+        (
+            [f"{graph} nodes", *(f"{rows[m]['ari_median']:.3f}; {rows[m]['cpu_median_s']:.2f} s" for m in methods)]
+            for graph, rows in results("peers_graphs_planted").items()
+        ),
+    )
     yield ""
 
 
 def speed() -> Iterator[str]:
     kernel, gpu = results("speed_project"), results("speed_gpu_fit")
-    if kernel:
-        share = kernel["summary"]["one_thread_over_c_median"]
-        yield f"The inner loop takes {share:.2f} times as long as a plain C loop over the same arrays."
-    sizes = {case["tuples"]: case for case in (gpu or {}).get("fits", [])}
-    if sizes:
-        told = [
-            f"{n / 1e6:,.0f} million ratings in {sorted(case['fit_s'])[len(case['fit_s']) // 2]:.2g} s"
-            for n, case in sorted(sizes.items())
-        ]
-        yield f"On one H200 GPU a whole fit with 64 × 64 clusters, from arrays to model, takes: {', '.join(told)}."
+    share = kernel["summary"]["one_thread_over_c_median"]
+    yield f"The inner loop takes {share:.2f} times as long as a plain C loop over the same arrays."
+    sizes = {case["tuples"]: case for case in gpu["fits"]}
+    times = [
+        f"{n / 1e6:,.0f} million ratings in {sorted(case['fit_s'])[len(case['fit_s']) // 2]:.2g} s"
+        for n, case in sorted(sizes.items())
+    ]
+    yield f"On one H200 GPU a whole fit with 64 × 64 clusters, from arrays to model, takes: {', '.join(times)}."
     yield ""
 
 
-TABLES = {"ratings": ratings, "certified": certified, "ranking": ranking, "graphs": graphs, "speed": speed}
+TABLES = {
+    "claim_ratings": ratings,
+    "claim_certified": certified,
+    "claim_ranking": ranking,
+    "claim_new_items": new_items,
+    "claim_graphs": graphs,
+    "claim_speed": speed,
+}
 PEERS = ("myFM ordinal, ids + implicit + side + time", "myFM ordinal, ids + implicit + side", "myFM ids")
 
 
@@ -181,11 +194,8 @@ def line(title: str, ours: float, other: float, peer: str, form: str, *, least: 
     return f"| {title} | {shown[0]} | {shown[1]} ({peer}) |"
 
 
-def write_claims(folder: Path) -> None:
-    """The tables and plots that results.md shows."""
-    folder.mkdir(exist_ok=True)
-    for name, rows in TABLES.items():
-        (folder / f"claim_{name}.inc").write_text("\n".join(rows()).rstrip() + "\n", encoding="utf-8")
+def draw_claims(folder: Path) -> None:
+    """The plots that results.md shows."""
     means = results("peers_baskets")["summary"]["u1-u5"]["means"]
     errors = {name: row["rmse"] for name, row in means.items()}
     points(folder / "claim_ratings.svg", errors, "RMSE in stars", least=True)

@@ -15,11 +15,8 @@ sys.path.insert(0, str(HERE))
 from api_groups import lines as api_lines  # noqa: E402
 from api_groups import names  # noqa: E402
 from api_groups import value as public_value  # noqa: E402
-from claims import write_claims  # noqa: E402
-from graph_results import write_graphs  # noqa: E402
-from layer_results import write_layers  # noqa: E402
-from scale_results import write_speed  # noqa: E402
-from validation import write_validation  # noqa: E402
+from measured import write_page_tables  # noqa: E402
+from tutorials import write_report  # noqa: E402
 
 import gingham  # noqa: E402
 from papers import write_verdicts  # noqa: E402
@@ -46,12 +43,14 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 exclude_patterns = ["_build", "**.ipynb_checkpoints", "api/generated/index.rst"]
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["gingham.css"]
-html_title = "gingham"
+html_title = f"gingham {version}"
 html_show_sourcelink = False
+html_sidebars = {"index": ["globaltoc.html"]}
 html_theme_options = {
     "header_links_before_dropdown": 5,
     "navigation_depth": 2,
@@ -82,9 +81,9 @@ def write_api_pages() -> None:
         old.unlink()
     for name in names():
         value = public_value(name)
-        title = f"gingham.{name}"
-        module, _, last = title.rpartition(".")
-        lines = [title, "=" * len(title), "", f".. currentmodule:: {module}", ""]
+        full = f"gingham.{name}"
+        module, _, last = full.rpartition(".")
+        lines = [last, "=" * len(last), "", f".. currentmodule:: {module}", ""]
         if inspect.isclass(value):
             lines += [
                 f".. autoclass:: {last}",
@@ -92,7 +91,7 @@ def write_api_pages() -> None:
                 f"   :inherited-members: {FOREIGN}",
             ]
         elif inspect.ismodule(value):
-            lines += [f".. automodule:: {title}", "   :members:"]
+            lines += [f".. automodule:: {full}", "   :members:"]
         else:
             lines += [f".. autofunction:: {last}"]
         (folder / f"{name}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -101,9 +100,9 @@ def write_api_pages() -> None:
 
 write_api_pages()
 write_results(HERE.parent / "benchmarks" / "results", HERE / "results_tables")
-for write in (write_claims, write_graphs, write_layers, write_speed, write_validation):
-    write(HERE / "results_tables")
+write_page_tables(HERE / "results_tables")
 write_verdicts(HERE / "papers")
+write_report(HERE / "_static" / "example-report.html")
 
 
 def skip_foreign(app, what, name, value, skip, options):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from measured import results
+from measured import results, table
 
 PLANTED = {
     "assortative 5000": "5,000 nodes, 10 communities",
@@ -32,40 +31,30 @@ def two_digits(value: float) -> str:
 
 def planted(found: dict[str, Any], degrees: bool) -> Iterator[str]:
     """Lowest adjusted Rand index, how often the number of clusters was right, median CPU seconds."""
-    yield "| graph | GraphClustering, k found | Leiden | graspologic, k given |"
-    yield "|---|---|---|---|"
+    rows = []
     for key, name in PLANTED.items():
         if key.startswith("degrees") == degrees:
             methods = [found[key][method] for method in ("gingham, k found", "leidenalg", "graspologic")]
             right = [f"{row['k_right']} of {row['runs']}" for row in methods[:2]] + ["–"]
-            cells = [f"{row['ari_min']:.3f}, {k}, {row['cpu_median_s']:.2f}" for row, k in zip(methods, right)]
-            yield f"| {name} | " + " | ".join(cells) + " |"
+            cells = (f"{row['ari_min']:.3f}, {k}, {row['cpu_median_s']:.2f}" for row, k in zip(methods, right))
+            rows.append([name, *cells])
+    yield from table(("graph", "GraphClustering, k found", "Leiden", "graspologic, k given"), rows)
 
 
 def large(found: dict[str, Any]) -> Iterator[str]:
     """CPU seconds and clusters."""
-    yield (
-        "| graph | nodes, edges | CPU s, clusters | degrees corrected | an earlier version | leidenalg | "
-        "scikit-network's Louvain |"
-    )
-    yield "|---|---|---|---|---|---|---|"
-    methods = (
-        "gingham", "gingham, degrees corrected", "gingham, before", "leidenalg", "scikit-network Louvain",
-    )  # fmt: skip
+    methods = ("gingham", "gingham, degrees corrected", "leidenalg", "scikit-network Louvain")
+    rows = []
     for key, name in LARGE.items():
-        own = found[key]["gingham"]
-        rows = [found[key][method] for method in methods]
-        cells = [f"{two_digits(row['cpu_s'])}, {row['clusters']}" for row in rows]
-        yield f"| {name} | {own['nodes']:,}, {own['edges']:,} | " + " | ".join(cells) + " |"
+        one = found[key]["gingham"]
+        cells = (f"{two_digits(row['cpu_s'])}, {row['clusters']}" for row in map(found[key].get, methods))
+        rows.append([name, f"{one['nodes']:,}, {one['edges']:,}", *cells])
+    head = ("gingham: CPU s, clusters", "degrees corrected", "leidenalg", "scikit-network's Louvain")
+    yield from table(("graph", "nodes, edges", *head), rows)
 
 
-def write_graphs(folder: Path) -> None:
-    """One file per table."""
-    planted_runs, large_runs = results("peers_graphs_planted"), results("speed_graphs_large")
-    tables = {
-        "planted": planted(planted_runs, degrees=False),
-        "planted_with_degrees": planted(planted_runs, degrees=True),
-        "large": large(large_runs),
-    }
-    for name, lines in tables.items():
-        (folder / f"graphs_{name}.inc").write_text("\n".join(lines) + "\n", encoding="utf-8")
+TABLES = {
+    "graphs_planted": lambda: planted(results("peers_graphs_planted"), degrees=False),
+    "graphs_planted_with_degrees": lambda: planted(results("peers_graphs_planted"), degrees=True),
+    "graphs_large": lambda: large(results("speed_graphs_large")),
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from measured import results
@@ -33,8 +32,8 @@ def others(found: dict[str, Any]) -> Iterator[str]:
         "of time (the first 80 % for training, the rest for testing) every error is larger, "
         f"{later[OURS]['rmse']:.3f} for layers, {later[DATED]['rmse']:.3f} with windows of time, "
         f"{min(row['rmse'] for name, row in later.items() if name.startswith('myFM')):.3f} for myFM's best form, "
-        f"{later[SVD]['rmse']:.3f} for SVD; intervals cover {100 * later[OURS]['coverage_90']:.1f} %, since most of "
-        "these users have no rating in the training part, and intervals of such are wide."
+        f"{later[SVD]['rmse']:.3f} for SVD. Intervals cover {100 * later[OURS]['coverage_90']:.1f} %, because most of "
+        "these users have no rating in the training part and therefore wide intervals."
     )
     yield ""
     tenth, fifth, jokes = (group[name]["means"] for name in ("ml1m-90", "ml1m-80", "jester-80"))
@@ -42,10 +41,10 @@ def others(found: dict[str, Any]) -> Iterator[str]:
     yield (
         f"On a random tenth of MovieLens-1M layers have {short(tenth[OURS]['rmse'])} in {tenth[OURS]['cpu_s']:.0f} CPU "
         f"seconds, the means of three seeds, myFM's best form {short(tenth[MYFM]['rmse'])} in "
-        f"{tenth[MYFM]['cpu_s']:.0f} (its rank was chosen on the first seed and handed on). With a random fifth for "
+        f"{tenth[MYFM]['cpu_s']:.0f} (with the rank chosen on the first seed). With a random fifth for "
         f"testing: {short(fifth[OURS]['rmse'])} in {fifth[OURS]['cpu_s']:.0f}, myFM {short(fifth[MYFM]['rmse'])} in "
         f"{fifth[MYFM]['cpu_s']:.0f}. On Jester (400,000 ratings from −10 to 10 of a hundred jokes, three seeds) each "
-        f"joke has a cluster of its own: RMSE {own['rmse']:.3f} and MAE {own['mae']:.3f} in {own['cpu_s']:.0f} CPU "
+        f"joke is its own cluster: RMSE {own['rmse']:.3f} and MAE {own['mae']:.3f} in {own['cpu_s']:.0f} CPU "
         f"seconds, myFM with ids alone {peer['rmse']:.3f} and {peer['mae']:.3f} in {peer['cpu_s']:.0f}, LensKit "
         f"{jokes[LENSKIT]['rmse']:.3f} and {jokes[LENSKIT]['mae']:.3f}, SVD {jokes[SVD]['rmse']:.3f} and "
         f"{jokes[SVD]['mae']:.3f}."
@@ -71,28 +70,37 @@ def cold_start(found: dict[str, Any]) -> Iterator[str]:
         "the movies have "
         f"{three('cold-users', 'averages')}, myFM {three('cold-users', machine)}. A tenth of the movies, known by "
         f"genre and year (three draws): {three('cold-movies', OURS)}; averages of the users "
-        f"{three('cold-movies', 'averages')}, myFM {three('cold-movies', machine)}. Here layers guess {bias(OURS)} too "
-        f"low (averages {bias('averages')}): an unknown movie counts as an average one, and the average movie has "
-        "fewer stars than the average rating, since liked movies are rated more often. Their intervals are not "
-        "calibrated and rather too wide than too narrow: those of 90 % cover "
+        f"{three('cold-movies', 'averages')}, myFM {three('cold-movies', machine)}. Here layers predict {bias(OURS)} "
+        f"too low (averages {bias('averages')}), because popular movies have more ratings, so the average movie has "
+        "fewer stars than the average rating. The intervals are not calibrated and too wide: those of 90 % cover "
         f"{cover['cold-users']:.0f} % for new users and {cover['cold-movies']:.0f} % for new movies."
     )
 
 
-def plain(found: dict[str, Any]) -> Iterator[str]:
-    """Layers without baskets, beside the engines that there were before."""
-    yield "| MovieLens-100K, u1 | RMSE | MAE | whole stars | CPU s of the fit |"
-    yield "|---|---|---|---|---|"
-    for name, row in results("speed_layers")["plain"].items():
-        errors = " | ".join(short(row[error]) for error in ERRORS)
-        yield f"| {name} | {errors} | {row['fit_cpu_s']:.1f} |"
+VOTES = {
+    "dated": "layers, with the time of the roll call", "layered": "layers", "grid": "one checkerboard (gingham)",
+    "myfm": "myFM, probit", "periods": "logistic factors of each eighth of the time", "logistic": "logistic factors",
+    "als": "alternating least squares", "knn": "nearest senators", "averages": "averages, logistic",
+    "majority": "shares of each roll call",
+}  # fmt: skip
 
 
-TABLES = {"other_data": others, "cold_start": cold_start, "plain": plain}
+def votes(found: dict[str, Any]) -> Iterator[str]:
+    """The Senate: a random tenth of the votes, and later roll calls."""
+    splits = found["by_split"]
+    random = [name for name in splits if name.startswith("senate")]
+    yield "| | " + " | ".join(f"split {at + 1}" for at in range(len(random))) + " | later | CPU s |"
+    yield "|---|" + "---:|" * (len(random) + 2)
+    for method, title in VOTES.items():
+        mine = [splits.get(name, {}).get(method) for name in (*random, "time")]
+        if any(mine):
+            cells = ["" if one is None else f"{100 * one['error']:.2f}, {short(one['log_loss'])}" for one in mine]
+            spent = [one["cpu_s"] for one in mine if one is not None]
+            yield f"| {title} | {' | '.join(cells)} | {sum(spent) / len(spent):.0f} |"
 
 
-def write_layers(folder: Path) -> None:
-    """One file per table or paragraph."""
-    found = results("peers_baskets")
-    for name, lines in TABLES.items():
-        (folder / f"layers_{name}.inc").write_text("\n".join(lines(found)).rstrip() + "\n", encoding="utf-8")
+TABLES = {
+    "layers_votes": lambda: votes(results("peers_votes")),
+    "layers_other_data": lambda: others(results("peers_baskets")),
+    "layers_cold_start": lambda: cold_start(results("peers_baskets")),
+}

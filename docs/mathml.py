@@ -13,6 +13,7 @@ from latex2mathml.converter import convert
 def mathml(latex: str, display: str) -> str:
     """One formula; the LaTeX source becomes its description."""
     plain = re.sub(r"\\label\{[^}]*\}|\\[Bb]igg?[lrm]?(?![a-z])", "", latex)  # browsers stretch delimiters themselves
+    plain = re.sub(r"\\(mathbb|mathcal) ([A-Z])", r"\\\1{\2}", plain)  # with braces, letters become those of Unicode
     markup = convert(plain.replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace "), display=display)
     markup = re.sub(r"<mi>(&#x0007[BD];)</mi>", r"<mo>\1</mo>", markup)  # operators grow with what they enclose
     return markup.replace("<math ", f'<math aria-label="{escape(latex, quote=True)}" ', 1)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,37 @@ ROOT = Path(__file__).parent.parent
 
 
 def results(name: str) -> Any:
-    """What a benchmark found; nothing where it was not run."""
+    """The results of a benchmark."""
     path = ROOT / "benchmarks" / "results" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
+    if not path.exists():
+        raise FileNotFoundError(f"`{name}.json` has not been measured yet.")
+    return json.loads(path.read_text(encoding="utf-8"))["results"]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """The lines of a Markdown table."""
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
+    for row in rows:
+        yield f"| {' | '.join('–' if cell is None else str(cell) for cell in row)} |"
+
+
+def write_tables(folder: Path, tables: Mapping[str, Callable[[], Iterable[str]]]) -> None:
+    """One file per table, which a page includes."""
+    folder.mkdir(exist_ok=True)
+    for name, lines in tables.items():
+        try:
+            text = "\n".join(lines()).rstrip()
+        except FileNotFoundError as missing:
+            text = str(missing)
+        (folder / f"{name}.inc").write_text(text + "\n", encoding="utf-8")
+
+
+def write_page_tables(folder: Path) -> None:
+    """The tables of results.md and validation.md."""
+    for name in ("claims", "comparisons", "graph_results", "layer_results", "scale_results", "validation"):
+        write_tables(folder, import_module(name).TABLES)
+    import_module("claims").draw_claims(folder)
 
 
 def renewed(page: str, name: str, script: str, lines: Iterable[str]) -> str:

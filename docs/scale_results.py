@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from measured import results
@@ -37,11 +36,11 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
         yield f"| {row['tuples']:,} | {items} | {sort} | {sweep} | {fit} | {row['peak_gib']:.1f} GiB |"
     yield ""
     names = {
-        "exponent_with_tuples": "tuples, items in proportion",
-        "exponent_fixed_items": "tuples, items fixed at 943 × 1,682",
+        "exponent_with_tuples": "observations, items in proportion",
+        "exponent_fixed_items": "observations, items fixed at 943 × 1,682",
         "exponent_items": "items",
         "exponent_clusters": "clusters of each mode",
-        "exponent_modes": "modes × cells (4 clusters a mode)",
+        "exponent_modes": "modes × cells (4 clusters per mode)",
     }
     known = [f"{name} {found[key]:.2f}" for key, name in names.items() if key in found]
     yield "CPU seconds grow with these powers: " + "; ".join(known) + "."
@@ -50,20 +49,24 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
         yield f"Seconds on the clock, {rows[-1]['threads']} threads: " + "; ".join(walls) + "."
     first, last = (1e9 * row["sweep_cpu_s"] / row["tuples"] for row in (min(rows, key=per_tuple), rows[-1]))
     yield (
-        f"A tuple takes {first:.0f} ns a sweep at least and {last:.0f} ns in the largest sample, whose memberships "
-        "outgrow the caches. Powers are below 1 where small samples are mostly work for items or use one core."
+        f"An observation takes at least {first:.0f} ns per sweep, and {last:.0f} ns in the largest sample, whose "
+        "memberships exceed the caches. Powers are below 1 where the work for items dominates, or one core is used."
     )
     yield ""
 
 
 def cluster(found: dict[str, Any]) -> Iterator[str]:
-    names = {"workers_1": "1 worker", "workers_2": "2 workers", "worker_killed": "2 workers, one killed in mid-fit"}
+    names = {
+        "workers_1": "1 worker",
+        "workers_2": "2 workers",
+        "worker_killed": "2 workers, one of them killed during the fit",
+    }
     sizes = [key for key in found if key.isdigit()]
     if not sizes:
         return
     yield (
-        f"**Measured** on a local dask cluster, {found['tuples']:,} tuples in 8 Parquet files, 20 sweeps, workers of "
-        "one thread; one process with as many threads reads the same files:"
+        f"**Measured** on a dask cluster here, {found['tuples']:,} observations in 8 Parquet files, 20 sweeps, workers "
+        "of one thread; one process with as many threads reads the same files:"
     )
     yield ""
     yield "| clusters | | the fit | one process | ratio | largest difference of a membership |"
@@ -83,8 +86,8 @@ def predicted(found: dict[str, Any]) -> Iterator[str]:
     if not rows:
         return
     yield (
-        "**Predicted, not measured**: the rate of the largest fit above, shared out evenly over the cores, with a "
-        "fifth added for sums and messages (more where partitions are small, as the table before this one shows)."
+        "**Predicted, not measured**: the rate of the largest fit above, divided by the number of cores, plus "
+        "a fifth for sums and messages (more for small partitions, as the previous table shows)."
     )
     yield ""
     cores = sorted({row["cores"] for row in rows})
@@ -130,9 +133,99 @@ def baskets(found: dict[str, Any]) -> Iterator[str]:
         yield ""
 
 
-def write_speed(folder: Path) -> None:
-    """All tables as one file."""
+def larger_than_memory(found: dict[str, Any]) -> Iterator[str]:
+    rows = {name: row for name, row in found.items() if "seconds" in row.get("files", {})}
+    if not rows:
+        return
+    large, small = (next(iter(rows.values()))[key]["rows"] for key in ("files", "memory"))
+    limit = next(iter(rows.values()))["files"]["limit_gib"]
+    yield (
+        f"**Measured**, fits of {large:,} synthetic observations in a control group of {limit:g} GiB, page cache "
+        f"included, beside fits of {small:,} in memory. The error is the root mean square error of held-out stars; of "
+        "a ranking, the share of held-out pairs that score no higher than a random pair of the same user."
+    )
+    yield ""
+    yield f"| model | CPU time | own memory | error | CPU time, {small:,} | error, {small:,} |"
+    yield "|---|---|---|---|---|---|"
+    for name, row in rows.items():
+        there, here = row["files"], row["memory"]
+        yield (
+            f"| {name} | {duration(there['cpu_s'])} | {there['own_gib']:.1f} GiB | {there['error']:.3f} | "
+            f"{duration(here['cpu_s'])} | {here['error']:.3f} |"
+        )
+    yield ""
+
+
+def engines(found: dict[str, Any]) -> Iterator[str]:
+    rows = {name: row for name, row in found.items() if "value" in row.get("memory", {})}
+    places = [
+        place for place in ("files", "dask", "gpu") if any("value" in row.get(place, {}) for row in rows.values())
+    ]
+    if not places:
+        return
+    yield (
+        "**Measured**, the same observations at several places: relative difference of the final objective (of the "
+        "held-out loss, where a model has no objective) from the fit in memory, CPU time and largest memory of all "
+        "processes. Layers on a GPU draw other random numbers."
+    )
+    yield ""
+    yield "| model | memory | " + " | ".join(places) + " |"
+    yield "|---|---|" + "---|" * len(places)
+    for name, row in rows.items():
+        cells = [
+            f"{row[place]['difference']:.0e}, {duration(row[place]['cpu_s'])}, {row[place]['peak_mib']:,.0f} MiB"
+            if "value" in row.get(place, {})
+            else "–"
+            for place in places
+        ]
+        memory = f"{duration(row['memory']['cpu_s'])}, {row['memory']['peak_mib']:,.0f} MiB"
+        yield f"| {name} | {memory} | " + " | ".join(cells) + " |"
+    yield ""
+
+
+def commands(found: dict[str, Any]) -> Iterator[str]:
+    if not found:
+        return
+    names = [name for name in next(iter(found.values())) if "over" not in name]
+    yield "**Measured**, the commands of a new user one after the other, CPU time with one thread:"
+    yield ""
+    yield "| table | " + " | ".join(names) + " |"
+    yield "|---|" + "---|" * len(names)
+    for table, row in found.items():
+        times = [duration(row[name]["cpu_s"]) if "exit" not in row[name] else "refused" for name in names]
+        yield f"| {table} | " + " | ".join(times) + " |"
+    yield ""
+
+
+def plan(found: dict[str, Any]) -> Iterator[str]:
+    rows = {name: row for name, row in found.items() if "measured_s" in row}
+    if not rows:
+        return
+    yield "**Measured**, and predicted by the cost model of the guide: CPU time of a sweep, 16 × 16 clusters."
+    yield ""
+    yield "| place | measured | predicted | bytes between processes |"
+    yield "|---|---|---|---|"
+    for name, row in rows.items():
+        sent = f"{row['bytes_per_sweep']:,.0f}"
+        yield f"| {name} | {duration(row['measured_s'])} | {duration(row['predicted_s'])} | {sent} |"
+    yield ""
+    for name, row in found.items():
+        if "predicted_sweep_s" in row:
+            yield (
+                f"**Predicted, not measured**, {name} on {row['machines']} machines of {row['cores']} cores: a sweep "
+                f"takes {duration(row['predicted_sweep_s'])}, {row['gib_per_machine']:.1f} GiB of memory "
+                f"per machine and {row['gib_of_messages_per_machine']:.1f} GiB of messages per machine."
+            )
+            yield ""
+
+
+def every() -> Iterator[str]:
+    """All tables, one after the other."""
     found = results("speed_growth")
-    lines = [*growth(found), *phases(found), *cluster(results("speed_dask")), *predicted(found)]
-    lines += baskets(results("speed_gpu_baskets"))
-    (folder / "speed.inc").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    yield from (*growth(found), *phases(found), *cluster(results("speed_dask")), *predicted(found))
+    yield from baskets(results("speed_gpu_baskets"))
+    yield from larger_than_memory(results("speed_larger_than_memory"))
+    yield from (*engines(results("speed_engines")), *plan(results("speed_plan")), *commands(results("speed_commands")))
+
+
+TABLES = {"speed": every}

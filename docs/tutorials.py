@@ -1,9 +1,8 @@
 """Tutorials: run the code of each page, and write what it prints and draws into the page; pictures of the guide.
 
-``python docs/tutorials.py`` renews all pages, ``python docs/tutorials.py network guide/graphs`` some of them. A
-tutorial reads its tables from the working folder, as a reader would; those on data that may not be shipped get them
-from the folder that ``GINGHAM_DATA`` names (see `TABLES`). ``tests/test_tutorials.py`` runs the same code on small
-planted tables. Pages of the guide draw pictures and show no output; ``tests/test_documentation.py`` runs them.
+``python docs/tutorials.py`` renews all pages, ``python docs/tutorials.py network guide/graphs`` some of them.
+``tests/test_tutorials.py`` runs the code of the tutorials and compares what it shows with the page. Pages of the guide
+draw pictures and show no output; ``tests/test_documentation.py`` runs them.
 
 A block works as in a notebook: what it prints is shown, then the value of its last line. Figures that are open at its
 end become ``_static/tutorials/PAGE-NUMBER.png`` (``_static/guide`` for the guide); the page says where they stand.
@@ -14,7 +13,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-import os
 import re
 import sys
 import tempfile
@@ -26,16 +24,13 @@ import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
-import numpy as np
 import polars as pl
-import scipy.sparse as sp
 from PIL import Image
 
 HERE = Path(__file__).parent
 PAGES = HERE / "tutorials"
 PICTURES = HERE / "_static" / "tutorials"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n<!-- output -->\n.*?<!-- end of output -->\n)?", re.S | re.M)
-PEOPLE = 1500  # who answered the survey, drawn at random: enough to read, and a fit takes seconds
 
 
 def run(text: str, picture: Callable[[int], Path | None] = lambda number: None) -> str:
@@ -101,51 +96,6 @@ def save(figure: plt.Figure, path: Path) -> None:
     Image.open(buffer).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def movielens(data: Path) -> None:
-    """MovieLens-100K as three tables: who rated what, the films, the people."""
-    ratings = np.load(data / "ml100k.npz")
-    films = pl.read_csv(data / "ml100k_items.csv.gz")
-    genres = films.columns[4:]
-    films = films.with_columns(
-        year=pl.col("release_date").str.slice(-4).cast(pl.Int64, strict=False),
-        genres=pl.concat_str([pl.when(pl.col(g) == 1).then(pl.lit(f"{g}|")).otherwise(pl.lit("")) for g in genres]),
-    )
-    people = pl.read_csv(data / "ml100k_users.csv.gz").rename({"row": "viewer"})
-    pl.DataFrame({"viewer": ratings["rows"], "film": ratings["cols"], "stars": ratings["vals"]}).write_csv(
-        "ratings.csv"
-    )
-    films.select(pl.col("col").alias("film"), "title", "year", pl.col("genres").str.strip_chars("|")).write_csv(
-        "films.csv"
-    )
-    people.write_csv("people.csv")
-
-
-def classic3(data: Path) -> None:
-    """Abstracts of three collections: counts of words, the words, and which collection each abstract is from."""
-    labels = np.load(data / "docs_classic3_labels.npz")
-    sp.save_npz("abstracts.npz", sp.load_npz(data / "docs_classic3.npz"))
-    Path("words.txt").write_text("\n".join(labels["terms"].tolist()), encoding="utf-8")
-    names = np.array(["Medline", "CISI", "Cranfield"])
-    Path("collections.txt").write_text("\n".join(names[labels["labels"]].tolist()), encoding="utf-8")
-
-
-def jester(data: Path) -> None:
-    """Answers to Jester's hundred questions, by some of the people."""
-    answers = np.load(data / "jester1.npz")
-    people = np.random.default_rng(0).permutation(int(answers["shape"][0]))[:PEOPLE]
-    kept = np.isin(answers["rows"], people)
-    pl.DataFrame(
-        {
-            "person": answers["rows"][kept],
-            "joke": answers["cols"][kept] + 1,
-            "answer": answers["vals"][kept].astype(float).round(2),
-        }
-    ).write_csv("answers.csv")
-
-
-TABLES = {"ratings": movielens, "documents": classic3, "survey": jester}  # other pages use what libraries ship
-
-
 def renew(name: str) -> None:
     """Run one page in a folder of its own; save its pictures and, of a tutorial, rewrite it with its output."""
     folder, _, stem = name.rpartition("/")
@@ -153,17 +103,32 @@ def renew(name: str) -> None:
     page = HERE / folder / f"{stem}.md"
     pictures = HERE / "_static" / folder
     pictures.mkdir(parents=True, exist_ok=True)
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
-        try:
-            if folder == "tutorials" and stem in TABLES:
-                TABLES[stem](Path(os.environ["GINGHAM_DATA"]))
-            text = run(page.read_text(encoding="utf-8"), lambda number: pictures / f"{stem}-{number}.png")
-        finally:
-            os.chdir(before)
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
+        text = run(page.read_text(encoding="utf-8"), lambda number: pictures / f"{stem}-{number}.png")
     if folder == "tutorials":
         page.write_text(text, encoding="utf-8")
+
+
+def write_report(path: Path) -> None:
+    """The report page of the ratings of the tutorial, made on the command line; docs/report.md embeds it."""
+    from gingham.cli.app import run as command
+
+    data: dict[str, Any] = {"__name__": "tutorial"}
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        contextlib.chdir(scratch),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        exec(BLOCK.search((PAGES / "ratings.md").read_text(encoding="utf-8"))[1], data)
+        data["X"].with_columns(rating=data["y"].astype(int)).write_csv("ratings.csv")
+        data["films"].write_csv("films.csv")
+        data["viewers"].write_csv("viewers.csv")
+        fit = "fit ratings.csv --model coclustering --alphabet 1..5 --info film=films.csv --info viewer=viewers.csv"
+        for line in (f"{fit} --quiet", "report model.gingham ratings.csv --out report.html"):
+            if command(line.split()) != 0:
+                raise RuntimeError(line)
+        path.write_bytes(Path("report.html").read_bytes())
 
 
 def every_page() -> list[str]:

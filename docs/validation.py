@@ -7,14 +7,13 @@ tests must kill, and the damaged files.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from measured import results
 
 
-def percent(row: dict[str, Any] | None) -> str:
-    return "" if row is None else f"{100 * row['rate']:.1f} %"
+def percent(row: dict[str, Any] | None, digits: int = 1) -> str:
+    return "" if row is None else f"{100 * row['rate']:.{digits}f} %"
 
 
 def attacks() -> Iterator[str]:
@@ -178,17 +177,94 @@ def mutants() -> Iterator[str]:
         yield f"| {row['file']}: {before} | {after} | {row['reason'] or 'no test yet'} |"
 
 
+def tomorrow() -> Iterator[str]:
+    """How often guarantees about tomorrow fail, and how soon a broken promise is noticed."""
+    found = results("tomorrow")
+    yield "| what | runs | failures | allowed |"
+    yield "|---|---|---|---|"
+    for title, row in found["failures"].items():
+        yield f"| {title} | {row['runs']:,} | {percent(row, 2)} | {100 * row['allowed']:g} % |"
+    yield ""
+    yield "| loss above the promise | median rows until the alarm | after 5,000 kept rows | bets from the start |"
+    yield "|---|---|---|---|"
+    for title, row in found["delays"].items():
+        late = row["median rows, after 5,000 that were kept"]
+        yield f"| {title.removesuffix(' above')} | {row['median rows']:,.0f} | {late:,.0f} | {row['beside']:,} |"
+
+
+def tampering() -> Iterator[str]:
+    """How many changed files were found, and honest ones verified."""
+    found = results("tampering")["summary"]
+    yield (
+        f"{found['kinds']} kinds of tampering, {found['found']} found; {found['honest runs']} honest runs, "
+        f"{found['honest runs verified']} verified."
+    )
+
+
+def happened() -> Iterator[str]:
+    """Promises beside what happened, of films, articles and coats."""
+    time, coat = results("in_time"), results("chosen_ratings")
+    films, articles = time["films"], time["articles"]
+
+    def ended(row: dict[str, Any]) -> str:
+        after, n = row["watch"]["ended after rows"], row["watch"]["of rows"]
+        return f"no alarm in {n:,}" if after is None else f"{after:,} of {n:,}"
+
+    yield "| certificate | promised | observed | happened | alarm after |"
+    yield "|---|---|---|---|---|"
+    for title, rows, names in (
+        ("films, absolute error", films, ("ordinary", "in the order of arrival", "stratified")),
+        ("articles, miss rate at 20", articles, ("ordinary",)),
+    ):
+        for name in names:
+            row = rows[name]
+            yield (
+                f"| {title}: {name} | {row['promised']:.3f} | {row['observed']:.3f} | {row['happened']:.3f} | "
+                f"{ended(row)} |"
+            )
+        row = rows["re-weighted"]
+        yield f"| {title}: re-weighted to the later mix | {row['promised']:.3f} | | {row['happened']:.3f} | |"
+    yield ""
+    yield "| stratum | share before | after | promised | happened |"
+    yield "|---|---|---|---|---|"
+    for title, strata in (("films", films["stratified"]["strata"]), ("articles", articles["stratified"])):
+        for name, row in strata.items():
+            shares = f"{100 * row['share before']:.1f} % | {100 * row['share after']:.1f} %"
+            yield f"| {title}: {name} | {shares} | {row['promised']:.3f} | {row['happened']:.3f} |"
+    yield ""
+    chosen, shown = coat["chosen"], coat["at random"]
+    effect, weighted = coat["effect by coats shown at random"], coat["effect by propensities"]
+    bounds = ", ".join(f"{row['promised']:.2f} for {name}" for name, row in coat["by propensities"].items())
+    bias, random = chosen["labels less predictions"], shown["labels less predictions"]
+    lines = [
+        f"Coat: labels exceed predictions by {bias:.2f} on ratings that people chose and by {random:.2f} on coats",
+        f"shown at random: an effect of {effect['observed']:.2f} ({effect['low']:.2f} to {effect['high']:.2f}), which",
+        "is proved.",
+        f"By propensities alone it is estimated at {weighted['observed']:.2f} ({weighted['low']:.2f} to",
+        f"{weighted['high']:.2f}). The certificate of chosen ratings promises {coat['ordinary']['promised']:.3f}; by",
+        f"propensities the whole catalogue is promised {bounds}; the mean absolute error on coats shown at random is",
+        f"{shown['loss']:.3f}.",
+    ]
+    yield " ".join(lines)
+
+
+def named_mutants() -> Iterator[str]:
+    """Mistakes that were put back, and the test that notices each."""
+    yield "| mistake | noticed |"
+    yield "|---|---|"
+    for name, row in results("named_mutants").items():
+        if name != "summary":
+            yield f"| {name} | {'yes' if row['killed'] else 'no'} |"
+
+
 TABLES = {
+    "tomorrow": tomorrow,
+    "tampering": tampering,
+    "happened": happened,
+    "named_mutants": named_mutants,
     "attacks": attacks,
     "coverage": coverage,
     "broken_bounds": broken,
     "mutants": mutants,
     "files": files,
 }
-
-
-def write_validation(folder: Path) -> None:
-    """One file per table, which validation.md includes."""
-    folder.mkdir(exist_ok=True)
-    for name, table in TABLES.items():
-        (folder / f"{name}.inc").write_text("\n".join(table()).rstrip() + "\n", encoding="utf-8")

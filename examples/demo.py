@@ -72,8 +72,8 @@ def run_demo(folder: Path, seed: int = 0) -> dict:
         ("the pixel's mean", mean_error(by_mean, truth), None, ""),
     ]
     draw(folder / "digits.png", coarse, digits, visible, filled, names)
-    title = "Handwritten digits, 60 % hidden"
-    write_model(coarse, folder / "report.html", title=title, label="pixel", certificates={"visible pixels": readable})
+    page, title = folder / "report.html", "Handwritten digits, 60 % hidden"
+    write_model(coarse, page, title=title, label="grey level", certificates={"visible pixels": readable})
     fine.save(folder / "digits.gingham")
     facts = {
         "images": digits.shape[0],

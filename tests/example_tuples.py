@@ -1,4 +1,4 @@
-"""Small labelled tuples that the examples of several families share."""
+"""Small labelled observations that the examples of several families share."""
 
 import numpy as np
 

@@ -43,18 +43,11 @@ def write_tables(folder: Path, scale: int = 1) -> dict[str, Case]:
     kept = rng.random(900 * scale) < np.where(word % 2 == document % 2, 0.9, 0.15)
     counts = folder / "counts.csv"
     pl.DataFrame({"word": [f"w{w:02d}" for w in word[kept]], "document": document[kept]}).write_csv(counts)
-    patient, symptom = np.divmod(np.arange(30 * scale * 20), 20)
-    seen = rng.random(n) < 0.8
-    value = np.where(rng.random(n) < 0.9, (patient + symptom) % 2, rng.integers(0, 3, n))
-    features = folder / "features.csv"
-    table = {"patient": patient, "symptom": [f"s{s}" for s in symptom], "value": [f"v{v}" for v in value]}
-    pl.DataFrame(table).filter(pl.Series(seen)).write_csv(features)
-    shared = rng.standard_normal((80 * scale, 2))
-    views = folder / "views.csv"
-    columns = {
-        f"{v}{k}": shared @ rng.standard_normal(2) + 0.2 * rng.standard_normal(80 * scale) for v in "xy" for k in "123"
-    }
-    pl.DataFrame(columns).write_csv(views)
+    side, scale_of = rng.integers(0, 2, 40 * scale), np.array(["no", "yes"], dtype=object)
+    asked = {f"question {q}": scale_of[side ^ (rng.random(len(side)) < 0.1) ^ q % 2] for q in range(6)}
+    asked["question 0"][::7] = "prefer not to say"
+    answers = folder / "answers.csv"
+    pl.DataFrame({"person": [f"p{k:02d}" for k in range(len(side))], **asked}).write_csv(answers)
     tuples = ["--axes", "user,movie", "--label", "rating"]
     stated = ["--alphabet", "1..5"]
     cases = [
@@ -68,8 +61,6 @@ def write_tables(folder: Path, scale: int = 1) -> dict[str, Case]:
         Case("cooccurrence", counts, ["--axes", "word,document", "--clusters", "3,3", "--holdout", ".1"],
              ("--population", f"{18 * scale},{12 * scale}")),
         Case("ranking", counts, ["--axes", "document,word"]),
-        Case("information", features,
-             ["--axes", "patient,symptom", "--label", "value", "--clusters", "2", "--holdout", ".4"]),
-        Case("pairwise", views, ["--axes", "x1,x2,x3;y1,y2,y3", "--clusters", "2", "--holdout", ".4"]),
+        Case("survey", answers, ["--wide", "--effort", "fast"], ("--alphabet", "no,yes")),
     ]  # fmt: skip
     return {case.kind: case for case in cases}

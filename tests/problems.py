@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gingham.cells import Absolute, CellModel, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
+from gingham.cells import Absolute, CellModel, Logarithmic, Pinball, Quadratic, RankedProbability, TableLoss, ZeroOne
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 
@@ -19,6 +19,7 @@ def all_cells(alphabet: Alphabet = FIVE) -> list[CellModel]:
         Pinball(alphabet, 0.8),
         TableLoss(alphabet, skew),
         Logarithmic(alphabet, 0.05),
+        RankedProbability(alphabet),
         Quadratic(alphabet),
         Quadratic(None, (1.0, 5.0)),
     ]

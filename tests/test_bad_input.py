@@ -75,14 +75,14 @@ CASES = {
     "too many labels": (lambda: R(loss="absolute").fit(np.arange(3000).reshape(-1, 2), np.arange(1500)), "1000"),
     "label outside the alphabet": (lambda: R(alphabet=(0, 1)).fit(X, Y), "not in the alphabet"),
     # weights
-    "negative weight": (lambda: R().fit(X, Y, -np.ones(40)), "[Nn]egative"),
+    "negative weight": (lambda: R().fit(X, Y, -np.ones(40)), "weights must be finite and ≥ 0"),
     "NaN weight": (lambda: R().fit(X, Y, np.full(40, NAN)), "nan in row 0"),
     "weights too short": (lambda: R().fit(X, Y, np.ones(3)), "shape|inconsistent"),
     "zero weights": (lambda: R().fit(X, Y, np.zeros(40)), "zero"),
     # parameters
-    "no clusters": (lambda: R(n_clusters=0).fit(X, Y), "whole number"),
-    "half a cluster": (lambda: R(n_clusters=1.5).fit(X, Y), "whole number"),
-    "true clusters": (lambda: R(n_clusters=True).fit(X, Y), "whole number"),
+    "no clusters": (lambda: R(n_clusters=0).fit(X, Y), "integer"),
+    "half a cluster": (lambda: R(n_clusters=1.5).fit(X, Y), "integer"),
+    "true clusters": (lambda: R(n_clusters=True).fit(X, Y), "integer"),
     "sizes for three modes": (lambda: R(n_clusters=(2, 2, 2)).fit(X, Y), "3 entries"),
     "clusters in words": (lambda: R(n_clusters="many").fit(X, Y), "unknown"),
     "unknown loss": (lambda: R(loss="hinge").fit(X, Y), "loss='hinge'"),
@@ -96,7 +96,6 @@ CASES = {
     "unknown start": (lambda: R(start="magic").fit(X, Y), "start='magic'"),
     "labels of the wrong length": (lambda: R(start=[[0], [1]]).fit(X, Y), "must be 8 integers"),
     "labels for one mode": (lambda: R(start=[np.zeros(8, int)]).fit(X, Y), "2 modes"),
-    "unknown schedule": (lambda: R(schedule="up").fit(X, Y), "schedule='up'"),
     "no restarts": (lambda: R(n_init=0).fit(X, Y), "n_init"),
     "no sweeps": (lambda: R(max_iter=0).fit(X, Y), "max_iter"),
     "negative tolerance": (lambda: R(tol=-1).fit(X, Y), "tol"),
@@ -135,7 +134,7 @@ CASES = {
     # numbers beyond all others
     "labels of 1e308": (lambda: R().fit(X, np.where(Y == 1, 1e308, -1e308)), "Label .*1e.308 in row"),
     "labels of a joint model": (lambda: joint(X, np.where(Y == 1, 1e308, -1e308)), "Label .*1e.308 in row"),
-    "labels of layers": (lambda: gg.LayeredCoClusteringRegressor().fit(X, Y * 1e20), "beyond 1e.15"),
+    "labels of layers": (lambda: gg.LayeredCoClusteringRegressor().fit(X, Y * 1e20), "the limit is 1e.15"),
     "an alphabet of 1e308": (lambda: R(alphabet=(-1e308, 1e308)).fit(X, Y), "Label"),
     "edges of 1e308": (lambda: gg.GraphClustering(2).fit([(0, 1, 1e308), (1, 2, 1.0)]), "Weight 1e.308 in row 0"),
     "counts of 1e308": (lambda: gg.CoOccurrenceClustering(2).fit(np.eye(3) * 1e308), "2..53"),
@@ -156,7 +155,7 @@ CASES = {
     # certificates
     "certify unfitted": (lambda: gg.certify(R(), X, Y), "fit it first"),
     "certify without y": (lambda: gg.certify(fitted(), X), "needs the labels"),
-    "certify read-off labels": (lambda: gg.certify(R(2).fit(X, Y), X, Y), "State them|read off"),
+    "certify read-off labels": (lambda: gg.certify(R(2).fit(X, Y), X, Y), "State them"),
     "certify an unbounded loss": (
         lambda: gg.certify(R(2, loss="quadratic").fit(X, Y + 0.5), X, Y + 0.5),
         "unbounded|State",
@@ -164,7 +163,7 @@ CASES = {
     "delta of zero": (lambda: gg.certify(fitted(), X, Y, delta=0), "between 0 and 1"),
     "unknown bound": (lambda: gg.certify(fitted(), X, Y, bound="magic"), "magic"),
     "median by Gibbs": (lambda: gg.certify(fitted(), X, Y, predictor="median"), "holdout"),
-    "fractional counts": (lambda: gg.certify(fitted(), X, Y, sample_weight=np.full(40, 0.5)), "whole numbers"),
+    "fractional counts": (lambda: gg.certify(fitted(), X, Y, sample_weight=np.full(40, 0.5)), "integers"),
     "unseen items": (lambda: gg.certify(fitted(), X + 100, Y), "none of the ids is among"),
     "clusters for one mode": (lambda: gg.certify([np.zeros(8)], X, Y, alphabet=range(3)), "one per"),
     "clusters without alphabet": (lambda: gg.certify([np.zeros(8), np.zeros(5)], X, Y), "State the possible"),

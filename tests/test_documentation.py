@@ -83,6 +83,12 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(?!>>> )(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
 
 
+def outputs(page: Path) -> list[str]:
+    """What a page shows below each of its blocks; nothing below most."""
+    pattern = r"^```python\n(?!>>> ).*?^```$(?:\n\n```text\n(.*?)^```$)?"
+    return re.findall(pattern, page.read_text(encoding="utf-8"), re.S | re.M)
+
+
 # Pages of the other two folders: tests/test_extend_pages.py, tests/test_tutorials.py.
 GUIDES = [p for p in PAGES if blocks(p) and p.parent.name not in ("extend", "tutorials")]
 
@@ -93,7 +99,8 @@ def test_examples_in_guides(page, capsys):
     namespace: dict[str, object] = {"__name__": "guide"}
     figures = 0
     plt.close("all")
-    for block in blocks(page):
+    for block, shown in zip(blocks(page), outputs(page)):
+        capsys.readouterr()
         if ">>>" in block:
             example = doctest.DocTestParser().get_doctest(block, namespace, page.name, str(page), 0)
             namespace.update(example.globs)
@@ -102,6 +109,8 @@ def test_examples_in_guides(page, capsys):
             namespace.update(example.globs)
         else:
             exec(compile(block, str(page), "exec"), namespace)
+        if shown:
+            assert capsys.readouterr().out == shown
         figures += len(plt.get_fignums())
         plt.close("all")
     if page.parent.name == "guide":  # every figure that the code draws is shown, see docs/tutorials.py
@@ -150,7 +159,7 @@ def test_figures_in_the_text_of_pages_come_from_files(monkeypatch):
     """``python docs/measured.py`` renews them."""
     module = script("measured", monkeypatch)
     names = {page.relative_to(DOCS).as_posix() for page in module.FIGURES}
-    assert {"guide/summaries.md", "guide/look.md", "report.md", "papers/p0.md"} <= names
+    assert {"guide/summaries.md", "papers/p0.md"} <= names
     for page in module.FIGURES:
         text = page.read_text(encoding="utf-8")
         assert text.count("data-from=") == len(module.FIGURE.findall(text)), page
@@ -180,14 +189,15 @@ def test_the_script_of_the_readme_prints_what_the_readme_shows(tmp_path, monkeyp
     assert f"a mean error of {trivial:.2f} grey levels" in text
 
 
-def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [README, DOCS / "quickstart.md"], ids=["README", "quick start"])
+def test_the_commands_of_the_first_pages_run(page, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     user, movie = rng.integers(0, 20, 600), rng.integers(0, 15, 600)
     stars = np.clip(np.where(user % 2 == movie % 2, 4, 2) + rng.integers(-1, 2, 600), 1, 5)
     table = np.column_stack([user, movie, stars])
     np.savetxt(tmp_path / "ratings.csv", table, "%d", ",", header="user,movie,stars", comments="")
     monkeypatch.chdir(tmp_path)
-    commands = re.search(r"^```bash\n(gingham .*?)^```$", README.read_text(encoding="utf-8"), re.S | re.M)[1]
+    commands = re.search(r"^```bash\n(gingham .*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)[1]
     for command in commands.splitlines():
         assert run(shlex.split(command, comments=True)[1:]) == 0, command
     assert (tmp_path / "report.html").exists()
@@ -205,29 +215,24 @@ def test_results_in_the_readme_come_from_files(monkeypatch):
     assert "| RMSE | MAE |" in "\n".join(module.ratings())
 
 
-def test_the_tables_of_the_validation_page_come_from_files(tmp_path, monkeypatch):
-    module = script("validation", monkeypatch)
-    module.write_validation(tmp_path)
-    page = (DOCS / "validation.md").read_text(encoding="utf-8")
+def test_the_tables_of_pages_come_from_files(tmp_path, monkeypatch):
+    script("measured", monkeypatch).write_page_tables(tmp_path)
+    pages = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("results", "validation"))
     for written in tmp_path.iterdir():
-        assert f"results_tables/{written.name}" in page
-    assert module.line("rows", "true", {"rate": 0.012}, {"rate": 0.5}) == "| rows | true | 1.2 % | 50.0 % |"
-    every = [row for _, row in module.results("certificate_coverage")["summary"]["broken bounds"].items()]
-    quoted = "\n".join(module.broken())
-    assert all(bound.removeprefix("broken: ") in quoted for bounds in every for bound in bounds)
-
-
-def test_the_tables_of_the_results_page_come_from_files(tmp_path, monkeypatch):
-    layers, graphs, speed = (script(f"{name}_results", monkeypatch) for name in ("layer", "graph", "scale"))
-    layers.write_layers(tmp_path)
-    graphs.write_graphs(tmp_path)
-    speed.write_speed(tmp_path)
-    script("claims", monkeypatch).write_claims(tmp_path)
-    page = (DOCS / "results.md").read_text(encoding="utf-8")
-    for written in tmp_path.iterdir():
-        assert f"results_tables/{written.name}" in page
+        assert f"results_tables/{written.name}" in pages
         assert written.read_text(encoding="utf-8").strip()
+
+
+def test_rows_of_tables(monkeypatch):
+    layers, graphs, speed = (script(f"{name}_results", monkeypatch) for name in ("layer", "graph", "scale"))
     assert (layers.short(0.86242), layers.short(1.0148, 3)) == (".8624", "1.015")
     assert (graphs.two_digits(138.2), graphs.two_digits(0.0363)) == ("140", "0.036")
     rows = [{"tuples": 10**9, "cores": 16, "predicted_fit_s": 7200.0}]
     assert "| 1,000,000,000 | 2.0 h |" in list(speed.predicted({"predicted": rows}))
+    validation = script("validation", monkeypatch)
+    assert validation.line("rows", "true", {"rate": 0.012}, {"rate": 0.5}) == "| rows | true | 1.2 % | 50.0 % |"
+    every = [row for _, row in validation.results("certificate_coverage")["summary"]["broken bounds"].items()]
+    quoted = "\n".join(validation.broken())
+    assert all(bound.removeprefix("broken: ") in quoted for bounds in every for bound in bounds)
+    comparisons = script("comparisons", monkeypatch)
+    assert list(comparisons.table(("a", "b"), [(1, None)])) == ["| a | b |", "|---|---|", "| 1 | – |"]

@@ -36,6 +36,7 @@ def test_the_page_runs_in_a_fresh_process(tmp_path, name):
 def test_the_pages_that_must_be_executable_are():
     assert all(python_blocks(name) for name in ("loss.md", "family.md", "bound.md"))
     assert captioned_blocks("model_family.md")
+    assert captioned_blocks("backend.md")
 
 
 def test_the_commands_of_the_page_on_losses_run_with_its_module(tmp_path):
@@ -66,11 +67,49 @@ def captioned_blocks(name: str) -> list[tuple[str, str]]:
     return re.findall(r"^```\{code-block\} python\n:caption: (.*?)\n\n(.*?)^```$", page, re.S | re.M)
 
 
+def copy_of_the_project(folder: Path) -> None:
+    for part in ("src", "tests"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+def run_tests(folder: Path, file: str, chosen: str) -> str:
+    """What pytest prints for some tests of a copy of the project, which must pass."""
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    arguments = ["-m", "pytest", "-vv", "-n", "0", "-p", "no:cacheprovider", file, "-k", chosen]
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_the_page_on_backends_followed_in_a_copy_of_the_project(tmp_path):
+    """One new file, and one name in one other."""
+    copy_of_the_project(tmp_path)
+    (file, code), (place, name) = captioned_blocks("backend.md")
+    assert not (tmp_path / file).exists()
+    (tmp_path / file).write_text(code, encoding="utf-8")
+    target = tmp_path / place.partition(", into ")[0]
+    before = target.read_text(encoding="utf-8")
+    assert before.count("BACKENDS = (") == 1
+    target.write_text(before.replace("BACKENDS = (", f"BACKENDS = ({name.strip()} "), encoding="utf-8")
+    assert "numpy" in run_tests(tmp_path, "tests/engine/test_project.py", "numpy and (line or tuples or products)")
+    lines = (
+        "import numpy as np, gingham as gg",
+        "X = np.random.default_rng(0).integers(0, 20, (400, 2))",
+        "fits = [gg.CoClusteringRegressor(2, beta=1.0, alphabet=(0, 1), offsets=False, random_state=0,",
+        "  solver=gg.fitting.Projection(backend=name)).fit(X, X.sum(1) % 2) for name in ('numpy', 'compiled')]",
+        "np.testing.assert_allclose(fits[0].objective_.total, fits[1].objective_.total, rtol=1e-9)",
+    )
+    (tmp_path / "fits.py").write_text("\n".join(lines), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    subprocess.run([sys.executable, "fits.py"], cwd=tmp_path, env=environment, check=True)
+
+
 def test_the_page_on_families_of_models_followed_in_a_copy_of_the_project(tmp_path):
     """New files are written as the page has them; it may touch two files outside of the new folders."""
-    for part in ("src", "tests"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    copy_of_the_project(tmp_path)
     touched = []
     for caption, code in captioned_blocks("model_family.md"):
         file, _, table = caption.partition(", into ")
@@ -86,10 +125,6 @@ def test_the_page_on_families_of_models_followed_in_a_copy_of_the_project(tmp_pa
         assert before.count(opening) == 1
         target.write_text(before.replace(opening, opening + code), encoding="utf-8")
     assert len(touched) == 2
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
-    arguments = ["-m", "pytest", "-vv", "-n", "0", "-p", "no:cacheprovider", "tests/models/test_contracts.py"]
-    command = [sys.executable, *arguments, "-k", "ItemAverages or averages or found"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "test_scikit_learn_contract[ItemAverages()" in done.stdout
-    assert "test_saved_and_loaded_it_says_the_same[averages of items] PASSED" in done.stdout
+    printed = run_tests(tmp_path, "tests/models/test_contracts.py", "ItemAverages or averages or found")
+    assert "test_scikit_learn_contract[ItemAverages()" in printed
+    assert "test_saved_and_loaded_it_says_the_same[averages of items] PASSED" in printed

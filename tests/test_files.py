@@ -73,7 +73,7 @@ def test_inputs_are_refused_through_links(tmp_path):
     soft.symlink_to(table)
     hard.hardlink_to(table)
     for source in (table, soft, hard, tmp_path / "." / "t.csv"):
-        with pytest.raises(GinghamError, match="also read by this command"):
+        with pytest.raises(GinghamError, match="also an input of this command"):
             need_target(table, tmp_path / "other.csv", source)
     need_target(tmp_path / "out.csv", table, soft, tmp_path / "absent.csv")
     assert len(list(tmp_path.iterdir())) == 3

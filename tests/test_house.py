@@ -11,12 +11,17 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "gingham"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-MOST_ANY = 500  # the word Any in the source
+MOST_ANY = 550  # the word Any in the source
 MOST_ASKED_CELLS = 1  # isinstance on a cell outside cells/
 MOST_ASKED_MODELS = 2  # isinstance on a model outside its own family
 MOST_ASKED_POSTERIORS = 3  # isinstance on a posterior or a structure outside its own room
-MOST_PRIVATE = 10  # private attributes of an object of another room
-MOST_DEVICE_TESTS = 116  # tests for torch or an array module outside engine/ and models/layers
+MOST_PRIVATE = 7  # private attributes of an object of another room
+MOST_DEVICE_TESTS = 95  # tests for torch or an array module outside engine/ and models/layers
+# What other rooms ask of a fitted model: the underscore keeps these names off the list that a user sees.
+ASKED_OF_MODELS = {
+    "_errors", "_fit_rows", "_fitted_along", "_from_file", "_goes_to_device", "_item_modes", "_made_readable",
+    "_observed", "_predict_codes", "_prediction_factors", "_record", "_simplified", "_to_file", "_with_posterior",
+}  # fmt: skip
 OF_NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}  # public in spite of their names
 
 
@@ -63,7 +68,7 @@ def private(text: str, own: set[str]) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(text)):
         named = isinstance(node, ast.Attribute) and re.fullmatch(r"_[a-z]\w*", node.attr) is not None
-        if named and node.attr not in own | OF_NAMED_TUPLES:
+        if named and node.attr not in own | OF_NAMED_TUPLES | ASKED_OF_MODELS:
             holder = node.value
             if not (isinstance(holder, ast.Name) and holder.id in ("self", "cls")) and not isinstance(holder, ast.Call):
                 found.append(f"{node.lineno}: {node.attr}")

@@ -42,7 +42,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
         next(n for n in names if "dist-info" in n).split("/")[0],
     }
     assert "gingham/py.typed" in names
-    here = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "gingham").rglob("*.py")}
+    package = ROOT / "src" / "gingham"
+    here = {str(path.relative_to(ROOT / "src")) for path in (*package.rglob("*.py"), *package.glob("datasets/files/*"))}
     assert here <= set(names)
 
 

@@ -85,6 +85,7 @@ POINTER = re.compile(r"(?<![`}])`([^`\n]+)`(?!`)")  # not a citation
 ROOMS = ("gingham", "gingham.models", "gingham.certificates", "gingham.core.problem", "gingham.models.views.retrieval")
 SOURCES = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "src" / "gingham").rglob("*.py"))
 TAKERS = [getattr(gingham, name) for name in gingham.__all__ if name in gingham.models.MODULES or name == "certify"]
+TAKERS += [getattr(kind, "fit", kind) for kind in TAKERS]
 TAKERS += [Variational, gingham.BayesianCoClustering.embed]
 OPTIONS = {name for taker in TAKERS for name in inspect.signature(taker).parameters}
 
@@ -141,3 +142,11 @@ def test_the_lines_that_run_a_paper_run(page, capsys):
 def test_what_was_repaired_names_the_error(page):
     sections = re.findall(r"^### (.+)\n\n\*\*Repaired\.\*\*(.*?)(?=^##|\Z)", TEXTS[page], re.MULTILINE | re.DOTALL)
     assert [title for title, body in sections if not re.search(r"[Tt]he error|[Tt]wo errors", body)] == []
+
+
+def test_the_points_that_readers_should_know_lead_to_sections():
+    table = (FOLDER / "index.md").read_text(encoding="utf-8").split("## All verdicts")[0]
+    links = re.findall(r"\[([^]]+)\]\((p\d)\.md\)", table.split("## Where to be careful")[1])
+    titles = {page: " ".join(item.title for item in EVERY if item.page == page) for page in papers.PAGES}
+    assert len(links) > 20
+    assert [link for link in links if link[0] != "the page" and link[0] not in titles[link[1]]] == []

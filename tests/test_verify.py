@@ -282,7 +282,7 @@ TAMPERED = {
     "δ": ("in sample", put(C, "delta", to=0.01)),
     "δ of 1.5": ("in sample", put(C, "delta", to=1.5)),
     "δ that is not a number": ("in sample", put(C, "delta", to=float("nan"))),
-    "number of tuples": ("in sample", put(C, "n_tuples", to=720)),
+    "number of observations": ("in sample", put(C, "n_observations", to=720)),
     "price of the partition": ("in sample", put(C, "terms", "user: who belongs where", to=1.0)),
     "largest loss": ("in sample", put(C, "worst", to=3.0)),
     "name of the bound": ("in sample", put(C, "bound", to="kl")),
@@ -290,7 +290,7 @@ TAMPERED = {
     "mean of a loss that is not convex": ("hard", put(C, "predictor", to="mean")),
     "lower bound": ("in sample", put(C, "lower", to=0.3)),
     "holdout at any time": ("holdout", put(C, "anytime", to=True)),
-    "violated assumption called valid": ("in sample", put(C, "assumptions", 0, "status", to="violated")),
+    "an assumption of a third status": ("in sample", put(C, "assumptions", 0, "status", to="violated")),
     "no word on how rows were drawn": ("in sample", put(C, "assumptions", 0, "status", to="checked")),
     "alphabet, one label more": ("in sample", put(F, "loss", "alphabet", to=[1, 2, 3, 4, 5, 6])),
     "alphabet, one label less": ("in sample", put(F, "loss", "alphabet", to=[1, 2, 3, 4])),
@@ -425,7 +425,7 @@ FORGED = {
 PLACES = {
     "value": "value",
     "loss on the sample": "empirical",
-    "number of tuples": "n_tuples",
+    "number of observations": "n_observations",
     "largest loss": "worst",
 }
 
@@ -504,7 +504,7 @@ def test_an_assumption_nobody_knows_is_not_what_a_bound_needs(made, tmp_path, ca
     document = json.loads((tmp_path / "c.json").read_text())
     for assumption in document["certificate"]["assumptions"]:
         if assumption["code"] == "not fitted on these":
-            assumption["code"] = "made without these tuples, drawn independently, before the first test"
+            assumption["code"] = "made without these observations, drawn independently, before the first test"
     (tmp_path / "c.json").write_text(json.dumps(document))
     assert run(tmp_path, capsys)[0] == 1
 
@@ -538,7 +538,7 @@ def test_a_certificate_that_travelled_between_processes_can_be_saved(kind, tmp_p
 def test_certificates_without_a_record_are_not_saved(tmp_path):
     X, y, _ = planted()
     committee = gg.Committee(gg.CoClusteringRegressor(2, alphabet=STARS), n_members=2, random_state=0).fit(X, y)
-    with pytest.raises(gg.GinghamError, match="does not keep what it was computed from"):
+    with pytest.raises(gg.GinghamError, match="does not store its inputs"):
         gg.certify(committee, X, y).save(tmp_path / "c.json")
 
 
@@ -643,3 +643,7 @@ def test_both_derivations_of_the_theorems_agree():
         assert verify.ln_shtarkov(size, n) == pytest.approx(ln_shtarkov(size, n), rel=1e-9, abs=1e-12)
     weights, values = rng.dirichlet(np.ones(9)), rng.random(9)
     assert verify.largest_mean(weights, values, 0.05) == pytest.approx(ball_maximum(weights, values, 0.05), rel=1e-7)
+
+
+def test_the_checker_is_written_to_be_read():
+    assert max(map(len, Path(verify.__file__).read_text("utf-8").splitlines())) <= 100

@@ -98,12 +98,23 @@ def draw_noise(results: dict, path: Path) -> None:
     figure.savefig(path, dpi=90)
 
 
+def signatures(model: BayesianCoClustering, t: Table) -> list[np.ndarray]:
+    """What the labels of each item add up to in each cluster of the other side, unit length (P2 §5.2.2)."""
+    found = []
+    for axis in range(2):
+        sums = np.zeros((len(model.assign_[axis]), model.assign_[1 - axis].shape[1]))
+        at = [mode.encode(t.X[:, j]) for j, mode in enumerate(model.posterior_.structure.modes)]
+        np.add.at(sums, at[axis], t.y[:, None] * model.assign_[1 - axis][at[1 - axis]])
+        found.append(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-300))
+    return found
+
+
 def draw_blocks(t: Table, seed: int, folder: Path) -> dict:
     """Figures 9 and 10 on binarised MovieLens."""
     import matplotlib.pyplot as plt
 
     model = BayesianCoClustering(t.n_clusters, t.family, concentration=(1.0, 0.5), random_state=seed).fit(t.X, t.y)
-    theta, mass = model.parameters_, model.posterior_.mass
+    theta, mass = model.answers_, model.posterior_.mass
     rows, columns = np.argsort(-theta @ mass[1]), np.argsort(-mass[0] @ theta)
     figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
     shown = ax.imshow(theta[rows][:, columns], cmap="Greys", vmin=0, vmax=1, aspect="auto")
@@ -114,7 +125,7 @@ def draw_blocks(t: Table, seed: int, folder: Path) -> dict:
 
     users, movies = model.embed()
     counts = [np.bincount(t.X[:, axis]) for axis in range(2)]
-    signature_users, signature_movies = model.signatures()
+    signature_users, signature_movies = signatures(model, t)
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", width_ratios=(1.6, 1, 1))
     likes = [np.bincount(t.X[:, axis], t.y) / counts[axis] for axis in range(2)]
     axes[0].scatter(*movies.T, c=likes[1], s=3 + counts[1] / 12, cmap="viridis", marker="s", alpha=0.7, lw=0)

@@ -87,7 +87,7 @@ def piece(t: Table, k: int, seed: int, first: dict | None) -> dict:
     for name, model in zip(approximations, fitted):
         found[f"bcc {name}"] = model.perplexity(Xt, yt)
     found["bcc"] = best.perplexity(Xt, yt)
-    alpha = tuple(float(a[0]) for a in best.concentration_)
+    alpha = tuple(float(a[0]) for a in best.beliefs_.alpha)
     found["bcc chosen"] = [best.approximation, *alpha]
     found["bcc leaky"] = best.perplexity(Xt, yt, protocol="paper")
 
@@ -99,7 +99,7 @@ def piece(t: Table, k: int, seed: int, first: dict | None) -> dict:
     ]
     plain, _ = clocked("bnb", lambda: validated(naive, X, y))
     found["bnb"], found["bnb leaky"] = plain.perplexity(Xt, yt), plain.perplexity(Xt, yt, protocol="paper")
-    found["bnb chosen"] = [plain.family_params["pseudo"], float(plain.concentration_[0][0])]
+    found["bnb chosen"] = [plain.family_params["pseudo"], float(plain.beliefs_.alpha[0][0])]
     if first is not None:
         return {**found, "seconds": seconds}
 

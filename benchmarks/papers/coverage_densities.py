@@ -30,10 +30,10 @@ class Law:
 
     name: str
     p: np.ndarray
-    n_tuples: int
+    n_observations: int
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        return rng.multinomial(self.n_tuples, self.p.ravel()).reshape(self.p.shape) / self.n_tuples
+        return rng.multinomial(self.n_observations, self.p.ravel()).reshape(self.p.shape) / self.n_observations
 
     def cells(self, table: np.ndarray, assigns: list[np.ndarray]) -> np.ndarray:
         """The law of clusters (m_1, …, m_d)."""
@@ -44,7 +44,7 @@ class Law:
 
 def laws() -> dict[str, Law]:
     result = {}
-    for name, shape, n_tuples, seed in (
+    for name, shape, n_observations, seed in (
         ("density, d = 1", (9,), 60, 0),
         ("density, d = 2", (8, 6), 120, 1),
         ("density, d = 3", (4, 4, 3), 120, 2),
@@ -55,7 +55,7 @@ def laws() -> dict[str, Law]:
         p = rng.gamma(1.5, size=shape)
         signs = np.prod(np.meshgrid(*[np.arange(n) % 2 * 2 - 1 for n in shape], indexing="ij"), axis=0)
         p = p * np.where(signs > 0, 1.5, 1.0)
-        result[name] = Law(name, p / p.sum(), n_tuples)
+        result[name] = Law(name, p / p.sum(), n_observations)
     return result
 
 
@@ -83,7 +83,7 @@ def partitions(law: Law, observed: np.ndarray, rng: np.random.Generator) -> dict
 
 def balls(law: Law, observed: np.ndarray, assigns: list[np.ndarray], name: str, tally: Tally) -> None:
     """P0's Theorems 2, 11 and 12 on one choice of clusters."""
-    n, d = law.n_tuples, observed.ndim
+    n, d = law.n_observations, observed.ndim
     seen, true = law.cells(observed, assigns), law.cells(law.p, assigns)
     gap = relative_entropy(seen.ravel(), true.ravel())
     price = sum(sum(partition_exact(q).values()) for q in assigns)
@@ -121,7 +121,7 @@ def densities(law: Law, n_samples: int, seed: int) -> Tally:
     everywhere = [c.ravel() for c in np.indices(law.p.shape)]
     for turn in range(n_samples):
         observed = law.draw(rng)
-        counts = np.rint(observed * law.n_tuples)
+        counts = np.rint(observed * law.n_observations)
         X = np.argwhere(counts > 0)
         weights = counts[counts > 0]
         # The samples take turns, except for the balls: those are cheap.
@@ -133,7 +133,7 @@ def densities(law: Law, n_samples: int, seed: int) -> Tally:
                 true = float(-(law.p.ravel() @ density.log_density(everywhere)))
                 tally.above("density", name, true, certificate.value)
         flat, p = observed.ravel(), law.p.ravel()
-        ball = papers.theorem5(len(p), law.n_tuples, DELTA).value
+        ball = papers.theorem5(len(p), law.n_observations, DELTA).value
         tally.above("theorem-5", "no choice", relative_entropy(flat, p), ball)
         stated = papers.theorem6(flat, ball)
         code = float(-(p @ np.log((flat + stated.gamma) / (1 + stated.gamma * len(p)))))
@@ -144,13 +144,13 @@ def densities(law: Law, n_samples: int, seed: int) -> Tally:
 def trees() -> dict[str, Law]:
     """Laws of three and four modes for density trees."""
     result = {}
-    for name, shape, n_tuples, seed in (
+    for name, shape, n_observations, seed in (
         ("density tree, 3 leaves", (5, 4, 3), 100, 3),
         ("density tree, 4 leaves", (4, 4, 3, 3), 150, 4),
         ("density tree, 4 leaves, few tuples", (4, 4, 3, 3), 60, 5),
     ):
         p = np.random.default_rng(seed).gamma(0.7, size=shape)
-        result[name] = Law(name, p / p.sum(), n_tuples)
+        result[name] = Law(name, p / p.sum(), n_observations)
     return result
 
 
@@ -166,10 +166,12 @@ def tree_densities(law: Law, n_samples: int, seed: int) -> Tally:
     everywhere = [c.ravel() for c in np.indices(law.p.shape)]
     for _ in range(n_samples):
         observed = law.draw(rng)
-        counts = np.rint(observed * law.n_tuples).ravel()
+        counts = np.rint(observed * law.n_observations).ravel()
         sample = Sample.of([c[counts > 0] for c in everywhere], None, counts[counts > 0], modes=tree.columns())
         trials = [[rng.integers(0, 2, mode.n_items) for mode in tree.modes] for _ in range(MANY)]
-        built = [tree_density(tree, labels, widths, observed.ravel() * law.n_tuples, everywhere) for labels in trials]
+        built = [
+            tree_density(tree, labels, widths, observed.ravel() * law.n_observations, everywhere) for labels in trials
+        ]
         logs = np.array([density.log_density(everywhere) for density in built])
         for name, at in (
             ("deepest fit", int(np.argmax(logs @ observed.ravel()))),

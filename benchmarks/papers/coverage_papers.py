@@ -13,7 +13,7 @@ from scipy.special import softmax, xlogy
 
 from gingham.cells import Logarithmic, Quadratic
 from gingham.certificates import bounds, certify, equation15, papers
-from gingham.certificates.bounds import GibbsLaw
+from gingham.certificates.bounds import LossDistribution
 from gingham.certificates.clusters import certify_clusters
 from gingham.certificates.divergence import kl
 from gingham.certificates.prices import partition_papers
@@ -53,7 +53,7 @@ def printed(problem: Planted, model: Posterior, sample: object, everything: obje
     true, scale = model.gibbs_loss(everything), model.cells[0].range
     partitions = sum(sum(partition_papers(q).values()) for q in model.assign)
     stated = papers.quantised(
-        model.gibbs_loss(sample) / scale, partitions, model.answers[0].size, problem.n_tuples, DELTA
+        model.gibbs_loss(sample) / scale, partitions, model.answers[0].size, problem.n_observations, DELTA
     )
     tally.above("appendix B", name, true, scale * stated.value)
     if problem.structure.repeats:
@@ -196,5 +196,5 @@ def clusters(law: np.ndarray, n_samples: int, seed: int) -> Tally:
     return tally
 
 
-def _coin(mean: float) -> GibbsLaw:
-    return GibbsLaw.of([0.0, 1.0], [1 - mean, mean], [0.0, 1.0])
+def _coin(mean: float) -> LossDistribution:
+    return LossDistribution.of([0.0, 1.0], [1 - mean, mean], [0.0, 1.0])

@@ -34,7 +34,7 @@ class Planted:
     codes: tuple[np.ndarray, ...]
     law: np.ndarray
     signs: tuple[np.ndarray, ...]
-    n_tuples: int
+    n_observations: int
 
     @property
     def factor(self) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ class Planted:
 
     def draw(self, rng: np.random.Generator, n: int | None = None) -> np.ndarray:
         """How often each labelled tuple was drawn, (Z, |Y|)."""
-        counts = rng.multinomial(self.n_tuples if n is None else n, self.law.ravel())
+        counts = rng.multinomial(self.n_observations if n is None else n, self.law.ravel())
         return counts.reshape(self.law.shape).astype(np.float64)
 
     def sample(self, counts: np.ndarray) -> Sample:
@@ -101,7 +101,7 @@ def flipped(posterior: Posterior) -> Posterior:
 def planted(
     name: str,
     sizes: tuple[int, ...],
-    n_tuples: int,
+    n_observations: int,
     labels: tuple[int, ...] = (0, 1),
     advantage: float = 0.03,
     middle: float = 0.0,
@@ -118,7 +118,7 @@ def planted(
         codes = tuple(c.ravel() for c in np.indices(sizes))
     signs = tuple(rng.permutation(np.where(np.arange(size) % 2, 1, -1)) for size in sizes)
     cell = Absolute(Alphabet.of(labels, given=True))
-    problem = Planted(name, structure, cell, codes, np.zeros(0), signs, n_tuples)
+    problem = Planted(name, structure, cell, codes, np.zeros(0), signs, n_observations)
     high = (1 - middle) / 2 + advantage * problem.pattern(signs)
     columns = [1 - middle - high, high] if len(labels) == 2 else [1 - middle - high, np.full(len(high), middle), high]
     return replace(problem, law=np.column_stack(columns) / len(high))

@@ -17,7 +17,7 @@ from coverage_problems import DELTA, Tally
 from scipy.special import logsumexp, softmax
 
 from gingham.certificates import bounds
-from gingham.certificates.bounds import GibbsLaw
+from gingham.certificates.bounds import LossDistribution
 from gingham.certificates.divergence import kl
 from gingham.certificates.prices import labels_by_type, partition_exact
 
@@ -141,7 +141,7 @@ def divergence(posterior: np.ndarray, ln_prior: np.ndarray) -> float:
     return max(0.0, float(posterior[used] @ (np.log(posterior[used]) - ln_prior[used])))
 
 
-def broken(law: GibbsLaw, complexity: float, n: int, delta: float) -> bounds.Bound:
+def broken(law: LossDistribution, complexity: float, n: int, delta: float) -> bounds.Bound:
     """A bound with δ forgotten and half the divergence."""
     return bounds.maurer(law, complexity / 2, n, 1 - 1e-12)
 
@@ -155,7 +155,7 @@ def distinct(world: World, name: str) -> World:
 
 
 def worlds() -> dict[str, tuple[World, int]]:
-    """Each world with its number of tuples; the fair ones, with few tuples, are those where paying too little shows."""
+    """Each world with its number of observations; fair ones, with few draws, show where too little is paid."""
     fair = (
         (distinct(line(14, 2, 2, None), "listed, d = 1, fair"), 10),
         (distinct(board((14, 2), (2, 1), None), "listed, d = 2, fair"), 10),
@@ -177,7 +177,7 @@ def listed(world_and_n: tuple[World, int], n_samples: int, seed: int) -> Tally:
             for at, (adversary, posterior) in enumerate(posteriors(world, laws, n, upper).items()):
                 if at != turn % 4:
                     continue
-                law = GibbsLaw.of(world.support, posterior @ laws, world.support)
+                law = LossDistribution.of(world.support, posterior @ laws, world.support)
                 true = float(posterior @ world.law @ world.support)
                 price = divergence(posterior, world.ln_prior)
                 for name, function in functions.items():

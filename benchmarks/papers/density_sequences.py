@@ -51,7 +51,7 @@ def held_out(X, Z, seed):
     with clock(times, "tree_"):
         model.fit(X)
     tree = model.density_
-    log_tree = tree.log_density([model.item_modes()[j].encode(Z[:, j]) for j in range(4)])
+    log_tree = tree.log_density([model._item_modes()[j].encode(Z[:, j]) for j in range(4)])
     seen = np.isfinite(log_tree)
     # The tree without its root term, and with a full table of the four clusters in its place.
     labels, merged = np.zeros(N_SYMBOLS, int), tree.labels[1]

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, previous, write
-from gingham.models.views.retrieval import mean_reciprocal_rank
+from gingham.models.views.retrieval import mean_reciprocal_ranks
 from parallel_texts import read_texts, vectorised
 
 LONG = "ten splits of two to four and of all seven languages take half an hour"
@@ -51,8 +51,7 @@ def mrr(model, scores, k, weighting):
     """MRR of the first k components, averaged over ordered pairs of languages."""
     weights = np.maximum(model.strengths_[:k] / model.strengths_[0], 0) ** weighting
     seen = [s[:, :k] * weights for s in scores]
-    views = range(len(seen))
-    return float(np.mean([mean_reciprocal_rank(seen[a], seen[b]) for a in views for b in views if a != b]))
+    return float(mean_reciprocal_ranks(seen, (k,))[0])
 
 
 def one_split(inside, outside, choose):

@@ -70,7 +70,7 @@ def main():
                 for beta in betas:
                     model = gg.TreeCoClustering(
                         leaves, merges, loss="absolute", beta=beta, alphabet=alphabet, n_init=1, max_iter=SWEEPS,
-                        tol=1e-5, random_state=args.seed,
+                        random_state=args.seed,
                     ).fit(X[train][:, columns], y[train])  # fmt: skip
                     certificate = gg.certify(model, X[train][:, columns], y[train])
                     if best is None or certificate.value < best[1].value:

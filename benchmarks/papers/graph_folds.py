@@ -23,6 +23,6 @@ def cross_validated(sample: Any, fit: Callable[[Any, float], Any], n_folds: int 
     """
     total = 0.0
     for train, held_out in folds(sample, n_folds, seed):
-        posterior = fit(train, train.n_tuples / sample.n_tuples)
-        total += posterior.gibbs_loss(held_out) * held_out.n_tuples
-    return total / sample.n_tuples
+        posterior = fit(train, train.n_observations / sample.n_observations)
+        total += posterior.gibbs_loss(held_out) * held_out.n_observations
+    return total / sample.n_observations

@@ -17,11 +17,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from graph_folds import cross_validated
+from latencies import load_king, similarities
 
 import common
 import gingham as gg
 from gingham.certificates import certify, equation15
-from gingham.datasets import load_king, similarities
 from gingham.models.graph.fit import graph_problem
 from gingham.models.graph.partition import merge_duplicates
 from gingham.models.graph.solvers import mean_similarity, similarity
@@ -119,7 +119,7 @@ def against_iclust(matrix, sizes) -> list[dict]:
     """Iclust (Slonim et al. 2005) and this model with as many clusters: similarity within, loss, certificate."""
     rows = []
     for k in sizes:
-        iclust = gg.GraphClustering(k, objective="iclust", loss="quadratic", beta=25.0, bounds=BOUNDS, random_state=0)
+        iclust = gg.GraphClustering(k, solver="iclust", loss="quadratic", beta=25.0, bounds=BOUNDS, random_state=0)
         iclust.fit(matrix, pairs="listed")
         _, merged, sample = fitted(matrix, k, 1.0, 0)
         weights, rest = similarity(sample)
@@ -128,14 +128,6 @@ def against_iclust(matrix, sizes) -> list[dict]:
             rows.append({"k": k, "objective": name, "similarity_within": inside, **measures(posterior, sample)})
             print(rows[-1], flush=True)
     return rows
-
-
-def workload(matrix, fractions, precision: float) -> dict:
-    """What each share of the pairs guarantees (P1 §1)."""
-    model = gg.GraphClustering(4, loss="quadratic", beta=1.0, solver="nodewise", bounds=BOUNDS, random_state=0)
-    path = gg.workload_path(model, matrix, fractions, pairs="listed", random_state=0)
-    print(path.explain(precision))
-    return {"precision": precision, "statement": path.explain(precision), "rows": [vars(row) for row in path.rows]}
 
 
 def plot(results: dict, path: Path) -> None:
@@ -177,7 +169,7 @@ def main() -> None:
     def options(parser):
         parser.add_argument("--king", help="King matrix file")
         parser.add_argument(
-            "--only", nargs="*", help="clusters, iclust, workload, beta, sampled (or beta0, sampled1, …: one split)"
+            "--only", nargs="*", help="clusters, iclust, beta, sampled (or beta0, sampled1, …: one split)"
         )
 
     args = common.arguments(__doc__, "graph_latencies", options)
@@ -191,14 +183,12 @@ def main() -> None:
     data = "king" if args.king else "planetlab"
     settings = {"weights": "exp(-latency/median)", "betas": betas, "delta": 0.05, "data": data, "folds": 5}
     splits = range(1 if args.quick else 5)
-    wanted = args.only or ["clusters", "iclust", "workload", "beta", "sampled"]
+    wanted = args.only or ["clusters", "iclust", "beta", "sampled"]
     if "clusters" in wanted:
         results["clusters"] = against_clusters(matrix, sizes)
         common.write(args, settings, results)
     if "iclust" in wanted:
         results["iclust"] = against_iclust(matrix, (4,) if args.quick else (4, 7))
-    if "workload" in wanted:
-        results["workload"] = workload(matrix, (0.05, 0.1, 0.2, 0.4, 0.8), precision=0.04)
     common.write(args, settings, results)
     experiments = {
         "beta": ([(1, 1.0), *((41, beta) for beta in betas)], "sweep"),

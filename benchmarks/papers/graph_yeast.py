@@ -23,6 +23,7 @@ from graph_folds import cross_validated, folds
 import common
 import gingham as gg
 from gingham.certificates import certify, equation15
+from gingham.models.graph import NodeWise
 from gingham.models.graph.fit import graph_problem
 from gingham.models.graph.partition import merge_duplicates, spectral_partition
 
@@ -49,7 +50,7 @@ def yeast(args) -> sparse.csr_array:
 
 def fitted(graph, k: int, beta: float, start, pairs="all", n_iter: int = 45):
     model = gg.GraphClustering(
-        k, loss="quadratic", beta=beta, solver="nodewise", start=start, max_iter=n_iter, tol=1e-6, random_state=0
+        k, loss="quadratic", beta=beta, solver=NodeWise(tol=1e-6, max_iter=n_iter), start=start, random_state=0
     ).fit(graph, pairs=pairs)
     sample = model.sample(graph, pairs=pairs)
     problem = graph_problem(sample, model.posterior_.cells[0], beta)
@@ -101,9 +102,9 @@ def fold_losses(graph, fold: int, n_folds: int, sizes, betas) -> list[dict]:
     for k in sizes:
         labels = gg.GraphClustering(k, random_state=0).fit(train).labels_ if k > 1 else constant(train)
         for beta in betas if k > 1 else betas[:1]:
-            share = train.n_tuples / everything.n_tuples
+            share = train.n_observations / everything.n_observations
             _, merged, _ = fitted(train, k, beta / share, labels)  # β N as for all pairs
-            rows.append({"fold": fold, "k": k, "beta": beta, "pairs": held_out.n_tuples})
+            rows.append({"fold": fold, "k": k, "beta": beta, "pairs": held_out.n_observations})
             rows[-1] |= {"clusters": merged.n_clusters[0], "loss": merged.gibbs_loss(held_out)}
             print(rows[-1], flush=True)
     return rows
@@ -118,7 +119,7 @@ def against_beta(graph, betas, split: int, k: int = 71) -> list[dict]:
     for size, beta in ((1, 1.0), *((k, beta) for beta in betas)):
         model, merged, sample = fitted_on(sampled, size, beta, split)
         everything = model.sample(graph)
-        whole = merged.gibbs_loss(everything) * everything.n_tuples
+        whole = merged.gibbs_loss(everything) * everything.n_observations
         row = {"split": split, "k": size, "beta": beta, **measures(merged, sample)}
         row["eq15_unmerged"] = equation15(model.posterior_, sample).value
 
@@ -126,7 +127,7 @@ def against_beta(graph, betas, split: int, k: int = 71) -> list[dict]:
             return fitted_on(train, size, beta / share, split)[1]
 
         row["cv"] = cross_validated(sampled, refit)
-        row["test"] = (whole - row["train"] * N_TRAIN) / (everything.n_tuples - N_TRAIN)
+        row["test"] = (whole - row["train"] * N_TRAIN) / (everything.n_observations - N_TRAIN)
         rows.append(row)
         print(row, flush=True)
     return rows

@@ -159,7 +159,6 @@ def main():
                         alphabet={RATINGS: range(1, 6)},
                         cold_start=arm.endswith("cold_start"),
                         max_iter=60,
-                        tol=1e-6,
                         random_state=restart,
                     ).fit(relations)
                     laws.append(model.predict_distribution(RATINGS, X[test]))

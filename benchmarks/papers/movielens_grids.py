@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, load, previous, write
 from gingham.cells import Absolute
-from gingham.certificates.bounds import GibbsLaw, log_wealth, theorem7
+from gingham.certificates.bounds import LossDistribution, log_wealth, theorem7
 from gingham.certificates.prices import of_posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
@@ -68,10 +68,10 @@ def measure(posterior, sample: Sample, held: tuple[np.ndarray, ...]) -> dict[str
     codes = [mode.encode(column) for mode, column in zip(sample.modes, items)]
     distribution = posterior.predict_distribution(codes)
     law = posterior.loss_law(sample)
-    scaled = GibbsLaw.of(law.values / 4, law.weights)
+    scaled = LossDistribution.of(law.values / 4, law.weights)
     assigns = {"user": posterior.assign[0], "movie": posterior.assign[1]}
     prices = {k: of_posterior(assigns, posterior.answers[0], 5, kind=k).total for k in ("papers", "exact")}
-    n = int(sample.n_tuples)
+    n = int(sample.n_observations)
     return {
         "test_gibbs": float((distribution * np.abs(STARS.numbers - labels[:, None])).sum(axis=1).mean()),
         "test_median": float(np.abs(posterior.predict(codes, "median") - labels).mean()),

@@ -59,7 +59,7 @@ def progressive(
         "drawn member's test": float(certificate.model.shares_ @ members),
         "above drawn member's test": certificate.value / float(certificate.model.shares_ @ members) - 1,
         "observed": certificate.empirical,
-        "tested": certificate.n_tuples,
+        "tested": certificate.n_observations,
         "nu": certificate.parameters["nu"],
         "seconds": time.perf_counter() - begin,
     }

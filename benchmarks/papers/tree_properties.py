@@ -21,8 +21,8 @@ from test_messages import random_case
 import gingham as gg
 from common import arguments, previous, write
 from gingham.datasets.planted import make_tree
+from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
-from gingham.models.joint.fit import Joint
 from gingham.models.tree.messages import Messages
 
 FIGURES = {
@@ -48,7 +48,7 @@ def rise(problem, start, solver):
 def singletons(seed):
     """Largest difference of memberships between the flat grid and the tree of singleton merges."""
     data = make_tree(2000, n_items=15, n_clusters=3, n_inner=3, random_state=seed)
-    settings = {"loss": "zero-one", "beta": 2.0, "n_init": 1, "tol": 0.0, "max_iter": 15, "random_state": 0}
+    settings = {"loss": "zero-one", "beta": 2.0, "n_init": 1, "max_iter": 15, "random_state": 0}
     start = [np.random.default_rng(seed + j).integers(0, 3, 15) for j in range(4)]
     flat = gg.TreeCoClustering(3, (), start=start, **settings).fit(data.X, data.y)
     chain = gg.TreeCoClustering(3, tuple((j, None) for j in range(4)), start=start, **settings).fit(data.X, data.y)
@@ -61,7 +61,7 @@ def coverage(n_samples, seed):
     for s in range(n_samples):
         data = make_tree(300 + 20_000, n_items=8, n_clusters=2, n_inner=2, n_labels=2, noise=0.5, random_state=seed + s)
         model = gg.TreeCoClustering(
-            2, structure="auto", n_inner=2, beta=3.0, alphabet=(0, 1), n_init=1, max_iter=20, random_state=0
+            2, merges="auto", n_inner=2, beta=3.0, alphabet=(0, 1), n_init=1, max_iter=20, random_state=0
         )
         model.fit(data.X[:300], data.y[:300])
         value = gg.certify(model, data.X[:300], data.y[:300]).value
@@ -72,14 +72,14 @@ def coverage(n_samples, seed):
 
 
 def choice(n_cases):
-    """Planted pairs with shuffled columns: how often structure="auto" finds them, and what choosing costs."""
+    """Planted pairs with shuffled columns: how often merges="auto" finds them, and what choosing costs."""
     found, dearer = 0, []
     for seed in range(n_cases):
         data = make_tree(10_000, n_items=30, n_clusters=4, n_inner=3, n_labels=4, random_state=seed)
         order = np.random.default_rng(seed).permutation(4)
         X = data.X[:, order]
         settings = {"leaves": 4, "n_inner": 3, "alphabet": range(4), "n_init": 1, "random_state": 0}
-        chosen = gg.TreeCoClustering(structure="auto", **settings).fit(X, data.y)
+        chosen = gg.TreeCoClustering(merges="auto", **settings).fit(X, data.y)
         truth = {frozenset(int(np.flatnonzero(order == leaf)[0]) for leaf in pair) for pair in ((0, 1), (2, 3))}
         found += {frozenset(merge[:2]) for merge in chosen.merges_} == truth
         given = gg.TreeCoClustering(merges=chosen.merges_, **settings).fit(X, data.y)
@@ -98,7 +98,7 @@ def main():
     if "objectives" in args.parts:
         trees = [rise(*random_case(seed), Messages(Constant(), tol=0.0, max_iter=15)) for seed in range(n)]
         joint = [
-            rise(*random_problem(seed, repeats=bool(seed % 2))[:2], Joint(Constant(), tol=0.0, max_iter=15))
+            rise(*random_problem(seed, repeats=bool(seed % 2))[:2], Projection(Constant(), tol=0.0, max_iter=15))
             for seed in range(n)
         ]
         results["random_trees"] = {"structures": n, "largest_relative_rise": max(trees)}

@@ -3,7 +3,8 @@
 P0: one mode and the zero-one loss from random starts, beside the enumerated optimum; equation (31) where it fails.
 P1: one iteration of Algorithm 1 beside projections to the end, annealing β upwards with noise beside a constant β and a
 falling one, all on latencies. P2: latent Dirichlet allocation, written independently, beside the same model as Bayesian
-co-clustering. P4: the mean error of empirical information beside the bound (1).
+co-clustering, and the mixed-membership blockmodel likewise. P4: the mean error of empirical information beside the
+bound (1).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from itertools import product
 from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -20,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
+from latencies import similarities
 from statements import theorem11_joint
 
 import gingham as gg
@@ -27,7 +30,6 @@ from common import arguments, load, write
 from gingham.cells import ZeroOne
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.datasets import similarities
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import random
 
@@ -35,6 +37,7 @@ FIGURES = {
     "end points of eight starts": "one mode/different ends",
     "(31): divergence over bound": "equation (31)/divergence over bound",
     "LDA: gap of the bounds": "latent Dirichlet allocation/gap",
+    "blockmodel: gap of the bounds": "mixed-membership blockmodel/gap",
     "P4 (1): error over bound": "empirical information/error over bound",
 }
 STARTS = 8
@@ -132,9 +135,64 @@ def as_allocation(seed: int, sweeps: int = 200) -> dict[str, float]:
         max_iter=sweeps, random_state=0,
     )  # fmt: skip
     model.fit(np.column_stack([documents, np.zeros(len(words), int)]), words)
-    prior = model.elbo_terms_["prior of parameters"]
+    prior = model.objective_.terms["prior of parameters"]
     ours, theirs = model.elbo_ - prior, lda(counts.astype(float), labels, alpha, 1.0, model.n_iter_)
     return {"co-clustering": ours, "allocation": theirs, "gap": abs(ours - theirs), "sweeps": model.n_iter_}
+
+
+def blockmodel(edges: np.ndarray, shares: np.ndarray, alpha: float, pseudo: float, sweeps: int) -> dict[str, Any]:
+    """Variational inference of Airoldi, Blei, Fienberg and Xing (2008), one table q(z, z') for each pair, stored.
+
+    ``edges`` (n, n) are 0 and 1 (NaN for pairs that were not observed), ``shares`` the memberships of the start.
+    """
+    n, k = shares.shape
+    seen = np.argwhere(np.isfinite(edges))
+    y = edges[tuple(seen.T)]
+    share = y.mean()
+
+    def table(phi: np.ndarray) -> np.ndarray:
+        ones, all_ = np.einsum("e,eij->ij", y, phi), phi.sum(axis=0)
+        return np.clip((ones + pseudo * share) / (all_ + pseudo), 1e-12, 1 - 1e-12)
+
+    counts = np.zeros((n, k))
+    for at in seen.T:
+        np.add.at(counts, at, shares[at])
+    gamma = alpha + counts
+    block = table(shares[seen[:, 0], :, None] * shares[seen[:, 1], None, :])
+    for _ in range(sweeps):
+        expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+        logs = y[:, None, None] * np.log(block) + (1 - y)[:, None, None] * np.log1p(-block)
+        joint = expected[seen[:, 0], :, None] + expected[seen[:, 1], None, :] + logs
+        phi = softmax(joint.reshape(len(y), -1), axis=1).reshape(-1, k, k)
+        gamma = np.full((n, k), alpha)
+        np.add.at(gamma, seen[:, 0], phi.sum(axis=2))
+        np.add.at(gamma, seen[:, 1], phi.sum(axis=1))
+        block = table(phi)
+    expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+    bound = n * (gammaln(k * alpha) - k * gammaln(alpha)) + (alpha - 1) * expected.sum()
+    bound -= (gammaln(gamma.sum(axis=1)) - gammaln(gamma).sum(axis=1)).sum() + ((gamma - 1) * expected).sum()
+    logs = y[:, None, None] * np.log(block) + (1 - y)[:, None, None] * np.log1p(-block)
+    joint = expected[seen[:, 0], :, None] + expected[seen[:, 1], None, :] + logs
+    bound += (phi * (joint - np.log(np.maximum(phi, 1e-300)))).sum()
+    return {"bound": float(bound), "gamma": gamma, "block": block}
+
+
+def as_blockmodel(seed: int, sweeps: int = 100) -> dict[str, float]:
+    """A graph with ``same_items=True``, beside `blockmodel` from the same start."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(0.3 * np.ones(3), 30)
+    block = np.where(np.eye(3) > 0, 0.8, 0.1)
+    graph = (rng.random((30, 30)) < shares @ block @ shares.T).astype(float)
+    np.fill_diagonal(graph, np.nan)
+    pairs = np.argwhere(np.isfinite(graph))
+    labels = np.arange(30) % 3
+    model = gg.BayesianCoClustering(
+        3, "bernoulli", concentration=0.5, alphabet=(0, 1), start=(labels,), max_iter=sweeps, random_state=0
+    )
+    model.fit(pairs, graph[tuple(pairs.T)].astype(int), same_items=True)
+    ours = model.elbo_ - model.objective_.terms["prior of parameters"]
+    theirs = blockmodel(graph, np.eye(3)[labels], 0.5, 1.0, model.n_iter_)["bound"]
+    return {"co-clustering": ours, "blockmodel": theirs, "gap": abs(ours - theirs), "sweeps": model.n_iter_}
 
 
 class Latencies:
@@ -227,6 +285,7 @@ def main() -> None:
         "equation (31)": equation_31(),
         "empirical information": empirical_information(),
         "latent Dirichlet allocation": as_allocation(args.seed, 20 if args.quick else 200),
+        "mixed-membership blockmodel": as_blockmodel(args.seed),
     }
     print(results, flush=True)
     results["latencies"] = latencies(args)

@@ -97,7 +97,7 @@ def progressive(
     return {
         "certificate": certificate.value, "test": loss, "above test": certificate.value / loss - 1,
         "drawn member's test": drawn, "last member's test": float(each[-1]), "observed": certificate.empirical,
-        "tested": certificate.n_tuples, "cpu_s": spent,
+        "tested": certificate.n_observations, "cpu_s": spent,
     }  # fmt: skip
 
 

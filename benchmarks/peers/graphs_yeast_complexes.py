@@ -25,6 +25,7 @@ from graphs_planted import peers
 import common
 import gingham as gg
 from gingham.datasets import PlantedGraph
+from gingham.models.graph.partition import MOST_CLUSTERS
 
 FIGURES = {
     "clusters": "*/clusters",
@@ -92,7 +93,7 @@ def main() -> None:
         partitions[f"gingham, degrees corrected, seed {seed}"] = model.labels_
         took[f"gingham, degrees corrected, seed {seed}"] = clock["cpu_s"]
         print(seed, model.n_clusters_, clock, flush=True)
-    cap = gg.GraphClustering().max_clusters
+    cap = MOST_CLUSTERS
     ours = [row["clusters"] for name, row in results.items() if name.startswith("gingham")]
     ours += [len(np.unique(labels)) for labels in partitions.values()]
     versions = {}

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, data_file, previous, write
 from gingham import CoOccurrenceClustering
-from gingham.models.counts.fit import smoothed_lift, thinned
+from gingham.models.counts.fit import smoothed_lift
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are what the published figures used
 FIGURES = {
@@ -40,6 +40,18 @@ SIZES = (20, 40, 80, 120, 160, 240)
 NMF_SIZES = (10, 20, 30, 40)
 QUICK = {"beta": 0.5, "start": "profiles", "n_init": 1, "max_iter": 8, "tol": 5e-3}
 MIX = 0.02  # share of independence in NMF's predictions
+
+
+def thinned(
+    counts: sparse.csr_array, share: float, rng: np.random.Generator
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Split counts token by token: each goes to the second part with probability ``share``."""
+    second = counts.copy()
+    second.data = rng.binomial(counts.data.astype(np.int64), share).astype(np.float64)
+    first = sparse.csr_array(counts - second)
+    for part in (first, second):
+        part.eliminate_zeros()
+    return first, second
 
 
 def split(counts, share, rng):

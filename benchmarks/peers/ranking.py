@@ -1,4 +1,4 @@
-"""What a user takes next: BasketRanker beside EASE, iALS, item-kNN, popularity and co-occurrence, in one run.
+"""What a user takes next: BasketRanker beside EASE, EDLAE, iALS, RP3beta, item-kNN and popularity, in one run.
 
 A fifth of each user's items is hidden at random; recall and NDCG of the first 20 items not yet taken. Every method
 chooses its settings on the same validation part: a fifth of each user's training items, the one that BasketRanker
@@ -6,15 +6,18 @@ hides inside its own fit. Each fit runs in a process of its own, for its seconds
 hidden items of the rarest quarter (by popularity among hidden items) that are found. Certificates are paired:
 1 − NDCG@20 of ours less the peer's, users in random order; below 0 proves ours better at 95 %.
 
-``--only ml100k`` measures one set and keeps the others; ``--board`` measures the readable board alone again.
+``--only ml100k`` measures one set and keeps the others.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
 import multiprocessing
 import resource
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +28,8 @@ from sklearn.utils import check_random_state
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, importable, load, previous, write
-from gingham import BasketRanker, CoOccurrenceClustering, certify_ranking
+from gingham import BasketRanker, certify_ranking
 from gingham.engine.threads import one_thread
-from gingham.models.counts.fit import smoothed_lift
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.kernels import best
 
@@ -38,11 +40,14 @@ FIGURES = {
     "CPU seconds over EASE's": "*/mean/BasketRanker/cpu_over_ease",
 }
 AT = 20
-SETS = {"ml1m": 3, "ml100k": 5, "foodmart": 3}
+SETS = ("ml1m", "ml100k", "foodmart", "completejourney", "epub", "anime")
+SPLITS = 3
 RIDGES = (20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 NEIGHBOURS = (20, 50, 100, 200)
 ALS = [(128, reg, alpha) for reg in (10.0, 30.0, 60.0, 100.0, 200.0, 400.0) for alpha in (3.0, 10.0, 30.0, 60.0)]
-SIZES = (40, 80, 120)
+WALKS = [(alpha, beta) for alpha in (0.6, 0.8, 1.0) for beta in (0.2, 0.4, 0.6, 0.8)]
+DROPOUTS = (0.2, 0.33, 0.5)
+LEAST = 5  # users of an item, and items of a user, where a set has many that occur once
 
 
 def pairs_of(name, folder):
@@ -51,6 +56,20 @@ def pairs_of(name, folder):
         found = load(folder, "foodmart_sales.npz")
         kept = (found["day"] >= 19980101) & (found["day"] < 19981201)
         columns = [np.unique(found[key][kept], return_inverse=True)[1] for key in ("customer_id", "product_id")]
+    elif name in ("completejourney", "epub"):
+        file, user, item = {
+            "completejourney": ("completejourney_sample.csv.gz", "household_id", "product_id"),
+            "epub": ("epub_sessions.csv.gz", "session", "doc"),
+        }[name]
+        with gzip.open(Path(folder) / file, "rt", encoding="utf-8", newline="") as lines:
+            rows = {(row[user], row[item]) for row in csv.DictReader(lines)}
+        columns = [np.unique(np.array(column), return_inverse=True)[1] for column in zip(*sorted(rows))]
+        for _ in range(10):
+            kept = np.logical_and(*(np.bincount(column)[column] >= LEAST for column in columns))
+            columns = [np.unique(column[kept], return_inverse=True)[1] for column in columns]
+    elif name == "anime":
+        found = load(folder, "anime5k.npz")
+        columns = [np.unique(found[key], return_inverse=True)[1] for key in ("history_rows", "history_cols")]
     else:
         found = load(folder, f"{name}.npz")
         kept = found["vals"] >= 4
@@ -133,6 +152,37 @@ def ease(train, part, seed):
     return {"ridge": ridge}, lambda: scores(train.taken, ridge)
 
 
+def edlae(train, part, seed):
+    """EASE with dropout (Steck 2020): a ridge of p/(1 − p) times the popularity, and a constant."""
+
+    def scores(taken, dropout, ridge):
+        popular = np.asarray(taken.sum(axis=0)).ravel()
+        table = ease_table(taken, ridge + dropout / (1 - dropout) * popular)
+        return lambda rows: taken[rows] @ table
+
+    tried = {(p, ridge): ndcg(scores(part[0], p, ridge), *part) for p in DROPOUTS for ridge in RIDGES[::2]}
+    dropout, ridge = max(tried, key=tried.get)
+    return {"dropout": dropout, "ridge": ridge}, lambda: scores(train.taken, dropout, ridge)
+
+
+def rp3beta(train, part, seed):
+    """Random walks of three steps (Paudel and others 2016), chosen over both exponents."""
+
+    def scores(taken, setting):
+        alpha, beta = setting
+        users, popular = np.maximum(np.diff(taken.indptr), 1), np.maximum(np.asarray(taken.sum(axis=0)).ravel(), 1)
+        to_items = sparse.diags_array(users**-alpha) @ taken
+        table = (
+            sparse.diags_array(popular**-alpha) @ (taken.T @ to_items) @ sparse.diags_array(popular**-beta)
+        ).toarray()
+        np.fill_diagonal(table, 0)
+        return lambda rows: taken[rows] @ table
+
+    tried = {setting: ndcg(scores(part[0], setting), *part) for setting in WALKS}
+    setting = max(tried, key=tried.get)
+    return dict(zip(("alpha", "beta"), setting)), lambda: scores(train.taken, setting)
+
+
 def item_knn(train, part, seed):
     def similar(taken, k):
         square = (taken.T @ taken).toarray()
@@ -170,25 +220,6 @@ def ials(train, part, seed):
     return chosen, lambda: scores(train.taken, setting)
 
 
-def cooccurrence(train, part, seed):
-    def scores(taken, size, members):
-        share = np.asarray(taken.sum(axis=0)).ravel() / taken.sum()
-        # Items and users that the part never saw have no cluster; they keep the score 0.
-        rows_kept, kept = np.flatnonzero(np.diff(taken.indptr)), np.flatnonzero(share)
-        dense = np.zeros(taken.shape, dtype=np.float32)
-        for member in range(members):
-            model = CoOccurrenceClustering(size, beta=0.5, start="profiles", n_init=1, max_iter=8, tol=5e-3,
-                                           random_state=100 * seed + member).fit(taken[rows_kept][:, kept])  # fmt: skip
-            lift = smoothed_lift(model.blocks_).astype(np.float32)
-            dense[np.ix_(rows_kept, kept)] += lift[model.row_labels_][:, model.column_labels_]
-        dense *= share
-        return lambda rows: dense[rows]
-
-    tried = {size: ndcg(scores(part[0], size, 1), *part) for size in SIZES}
-    size = max(tried, key=tried.get)
-    return {"size": size, "members": 8}, lambda: scores(train.taken, size, 8)
-
-
 def ours(**settings):
     def run(train, part, seed):
         def fit():
@@ -205,13 +236,15 @@ def ours(**settings):
 METHODS = {
     "popularity": popularity,
     "item-kNN": item_knn,
-    "co-occurrence": cooccurrence,
+    "RP3beta": rp3beta,
     "EASE": ease,
+    "EDLAE": edlae,
     "iALS": ials,
     "BasketRanker": ours(),
     "boards only": ours(members=("boards",)),
     "item ridge only": ours(members=("items",)),
     "factors only": ours(members=("factors",)),
+    "walk only": ours(members=("walk",)),
 }
 
 
@@ -222,15 +255,20 @@ def top_of(model, train):
     return known
 
 
+def warm_up():
+    """Compile what a ranking needs."""
+    warm = Baskets.of(*np.divmod(np.random.default_rng(0).permutation(60 * 80)[:1500], 80), (60, 80))
+    BasketRanker(backend="compiled", random_state=0).fit(pairs(warm)).top([0], 3)
+
+
 def work(name, train, seed, pipe):
     """One method on one split, in a process of its own. The clock of ours runs over its own choice of settings too."""
     with one_thread():
         method = METHODS[name]
-        warm = Baskets.of(*np.divmod(np.random.default_rng(0).permutation(60 * 80)[:1500], 80), (60, 80))
         part = tuple(b.taken for b in validation_part(train, seed))
         found = {}
         if hasattr(method, "ours"):
-            BasketRanker(backend="compiled", random_state=0).fit(pairs(warm)).top([0], 3)
+            warm_up()
         base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         cpu = time.process_time()
         chosen, last = method(train, part, seed)
@@ -273,13 +311,18 @@ def in_child(name, train, seed):
     return found
 
 
-def one_split(baskets, split, methods, at):
+def fitted(method, baskets, split):
+    """One method on what one split leaves to learn from."""
+    return in_child(method, baskets.hide(np.random.default_rng(split))[0], split)
+
+
+def one_split(baskets, split, results, at):
+    """The figures of all methods on one split, and the paired certificates."""
     train, hidden = baskets.hide(np.random.default_rng(split))
     popular = train.popularity
     rare = popular <= np.quantile(popular[hidden.taken.indices], 0.25)
     rows, tops = {}, {}
-    for name in methods:
-        found = in_child(name, train, split)
+    for name, found in results.items():
         tops[name] = found.pop("top")
         if "one_board" in found:
             tops["one readable board"] = found.pop("one_board")
@@ -300,27 +343,10 @@ def one_split(baskets, split, methods, at):
     if "BasketRanker" in listed:
         miss = certify_ranking(listed["BasketRanker"], away, at=AT)
         rows["certificates"] = {"miss rate": {"value": miss.value, "empirical": miss.empirical}}
-        for peer in ("EASE", "iALS", "item-kNN", "one readable board"):
+        for peer in ("EASE", "EDLAE", "RP3beta", "iALS", "item-kNN", "one readable board"):
             if peer in listed:
                 rows["certificates"][f"against {peer}"] = compared(listed["BasketRanker"], listed[peer], away)
         print(at, split, rows["certificates"], flush=True)
-    return rows
-
-
-def board_anew(baskets, split, rows):
-    """The same rows with the readable board measured again: it is made from the fit, so nothing else changes."""
-    train, hidden = baskets.hide(np.random.default_rng(split))
-    popular = train.popularity
-    rare = popular <= np.quantile(popular[hidden.taken.indices], 0.25)
-    found = in_child("BasketRanker", train, split)
-    recall, gain, hits = measures(found["top"], hidden.taken, rare)
-    if not np.isclose(gain.mean(), rows["BasketRanker"]["ndcg"], rtol=1e-5):  # results are kept with six digits
-        raise SystemExit(f"Split {split}: the ranking itself has changed; measure all methods again.")
-    recall, gain, hits = measures(found["one_board"], hidden.taken, rare)
-    rows["one readable board"] = {"recall": float(recall.mean()), "ndcg": float(gain.mean()), "rare": hits}
-    listed = [dict(enumerate(found[name].tolist())) for name in ("top", "one_board")]
-    rows["certificates"]["against one readable board"] = compared(*listed, pairs(hidden))
-    print(split, rows["one readable board"], flush=True)
     return rows
 
 
@@ -354,28 +380,38 @@ def summary(splits):
 def main() -> None:
     def options(parser):
         parser.add_argument("--only", default="all")
-        parser.add_argument("--board", action="store_true", help="measure the readable board again, nothing else")
+        parser.add_argument("--jobs", type=int, default=1, help="fits side by side")
 
     args = arguments(__doc__ or "", "peers_ranking", options)
     methods = [name for name in METHODS if name != "iALS" or importable("ranking", "implicit")]
     results = previous(args)
-    for name, n_splits in SETS.items():
-        if args.only not in ("all", name) or (args.quick and name != "ml100k"):
-            continue
-        baskets = pairs_of(name, args.data)
-        known = results.get(name, {}).get("splits", [])
-        splits = [
-            board_anew(baskets, split, known[split - args.seed])
-            if args.board
-            else one_split(baskets, split, methods, name)
-            for split in range(args.seed, args.seed + (1 if args.quick else n_splits))
-        ]
-        results[name] = {
-            "users": baskets.n_users, "items": baskets.n_items, "interactions": int(baskets.taken.nnz),
-            "mean": summary(splits), "splits": splits,
+    names = [name for name in SETS if (args.only == "all" or name in args.only.split(",")) and (
+        not args.quick or name == "ml100k")]  # fmt: skip
+    sets = {name: pairs_of(name, args.data) for name in names}
+    settings = {"ridges": RIDGES, "neighbours": NEIGHBOURS, "als": ALS, "walks": WALKS, "dropouts": DROPOUTS}
+    seeds = range(args.seed, args.seed + (1 if args.quick else SPLITS))
+    longest = sorted(methods, key=lambda name: name not in ("iALS", "EDLAE", "EASE", "RP3beta", "BasketRanker"))
+    with one_thread():  # compiled here, for all processes that follow
+        warm_up()
+    with ProcessPoolExecutor(args.jobs, multiprocessing.get_context("fork")) as pool:
+        running = {
+            (name, split, method): pool.submit(fitted, method, sets[name], split)
+            for method in longest for name in sorted(names, key=lambda name: -sets[name].taken.nnz) for split in seeds
         }  # fmt: skip
-        write(args, {"at": AT, "hidden": 0.2, "ridges": RIDGES, "neighbours": NEIGHBOURS, "als": ALS, "sizes": SIZES},
-              results, ["implicit"])  # fmt: skip
+        judged = {
+            name: [
+                pool.submit(one_split, baskets, split, {m: running[name, split, m].result() for m in methods}, name)
+                for split in seeds
+            ]
+            for name, baskets in sets.items()
+        }
+        for name, baskets in sets.items():
+            measured = [one.result() for one in judged[name]]
+            results[name] = {
+                "users": baskets.n_users, "items": baskets.n_items, "interactions": int(baskets.taken.nnz),
+                "mean": summary(measured), "splits": measured,
+            }  # fmt: skip
+            write(args, {"at": AT, "hidden": 0.2, "jobs": args.jobs} | settings, results, ["implicit"])
 
 
 if __name__ == "__main__":

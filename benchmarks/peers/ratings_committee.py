@@ -39,7 +39,7 @@ def climb(n_rungs: int, begin: int, errors_of: Callable[[list[int]], list[float]
 def committee(setting: dict[str, Any], n_members: int, seed: int) -> gg.Committee:
     grid = gg.CoClusteringRegressor(
         setting["clusters"], beta=setting["beta"], start=setting["start"], alphabet=STARS,
-        schedule=gg.fitting.Down(3.0, 20), max_iter=30,
+        solver=gg.fitting.Projection(gg.fitting.Down(3.0, 20)), max_iter=30,
     )  # fmt: skip
     return gg.Committee(grid, n_members, random_state=seed)
 

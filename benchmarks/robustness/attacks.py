@@ -32,10 +32,12 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from attacks_tomorrow import REFUSED, SHOWN, SIMULATED
+
 import gingham as gg
 from common import arguments, clock, previous, write
 from gingham.certificates import certify, held_out_part, whole_population
-from gingham.certificates.bounds import GibbsLaw, log_wealth
+from gingham.certificates.bounds import LossDistribution, log_wealth
 from gingham.certificates.evidence import collect
 from gingham.certificates.holdout import betting
 from gingham.certificates.prices import partition_exact
@@ -194,7 +196,7 @@ def split_of_counts(rng: np.random.Generator) -> Outcome:
 def split_prior_of_counts(rng: np.random.Generator) -> Outcome:
     X, y, w = counted(rng)
     found = gg.certify(grid(), X, y, bound="split", method="prior", sample_weight=w)
-    law = found.posterior.predict_distribution([mode.encode(c) for mode, c in zip(found.model.item_modes(), CELLS.T)])
+    law = found.posterior.predict_distribution([mode.encode(c) for mode, c in zip(found.model._item_modes(), CELLS.T)])
     return Outcome(float((LAW * law[:, ::-1]).sum()) > found.value, by_rows(rng, X, y, w))
 
 
@@ -222,7 +224,7 @@ def set_aside_of_counts(rng: np.random.Generator) -> Outcome:
     X, y, w = counted(rng)
     table = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y, "n": w})
     model, found = on_the_command_line(table, rng, holdout=0.25, progressive=False)
-    return Outcome(truth(predicted(model)) > found["rows set aside"].value, by_rows(rng, X, y, w))
+    return Outcome(truth(predicted(model)) > found["held-out rows"].value, by_rows(rng, X, y, w))
 
 
 @simulated(ROWS, "progressive validation with counts as weights")
@@ -379,7 +381,7 @@ def held_out_after_split(rng: np.random.Generator) -> Outcome:
     X, y = rng.integers(0, 2, (2004, 2)), (rng.random(2004) < 0.1).astype(int)
     found = gg.certify(grid(), X[:2000], y[:2000], bound="split", predictor="median", fraction=0.5)
     true = float(np.abs(found.model.predict(X[2000:], rule="median") - y[2000:]).mean())
-    v, e, n = found.value, found.empirical, found.n_tuples
+    v, e, n = found.value, found.empirical, found.n_observations
     return Outcome(true > held_out_part(found, 2004).value + 1e-9, true > (2004 * v - n * e) / (2004 - n) + 1e-9)
 
 
@@ -424,7 +426,7 @@ def not_convex() -> object:
 def numbered_otherwise() -> object:
     X, y = rows()
     model = grid().fit(X, y)
-    modes = [Mode(mode.name, mode.items[::-1].copy()) for mode in model.item_modes()]
+    modes = [Mode(mode.name, mode.items[::-1].copy()) for mode in model._item_modes()]
     return gg.certify(model, Sample.of(X.T, y, modes=modes, alphabet=model.posterior_.cells[0].alphabet))
 
 
@@ -482,7 +484,7 @@ def printed_together(rng: np.random.Generator) -> Outcome:
     own, members = truth(predicted(model)), truth(predicted(found["progressive tests"].model))
     if sum(one.delta for one in found.values()) > DELTA * (1 + 1e-9):
         raise RuntimeError("The certificates do not share δ.")
-    true = {"progressive tests": members, "training rows": own, "rows set aside": own}
+    true = {"progressive tests": members, "training rows": own, "held-out rows": own}
     return Outcome(any(true[name] > one.value for name, one in found.items()))
 
 
@@ -576,7 +578,7 @@ def tied_tables() -> dict[str, Any]:
 def many_tuples() -> dict[str, Any]:
     gaps, holds = {}, True
     for name, law in {"coin": [1, 1], "rare": [1e9, 1], "sure": [1, 1e9], "never": [1, 0]}.items():
-        found = GibbsLaw.of([0.0, 1.0], law)
+        found = LossDistribution.of([0.0, 1.0], law)
         value = log_wealth(found, 0.0, 10**9, DELTA).value
         holds = holds and value >= found.mean
         gaps[name] = value - found.mean
@@ -627,15 +629,6 @@ def rows_beside_ids_of_another_type() -> object:
     X, y = many_rows()
     new = np.array([["anna", int(X[0, 1])]], dtype=object)
     return gg.certify(grid().fit(X[:150], y[:150]).fold_in(new, y[:1]), X[:150], y[:150], bound="holdout")
-
-
-@refused(CALLS, "objects of the fit in another file, as new objects")
-def objects_of_the_fit() -> object:
-    table = pl.DataFrame(np.random.default_rng(0).standard_normal((60, 4)), schema=["x1", "x2", "y1", "y2"])
-    kind = kind_named("pairwise")
-    options = FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.0)
-    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
-    return beside(fitted, TableSource(table[::-1])).certificates(CertificateRequest(DELTA))
 
 
 @refused(CALLS, "a ranking, proved better than one that has the hidden items in its baskets")
@@ -876,6 +869,14 @@ def summary(results: dict[str, Any]) -> dict[str, Any]:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", help="attacks whose title contains this")
     parser.add_argument("--resume", action="store_true", help="leave out attacks that the file has already")
+
+
+for (_group, _title), _attack in REFUSED.items():
+    refused(_group, _title)(_attack)
+for (_group, _title), _fact in SHOWN.items():
+    shown(_group, _title)(_fact)
+for (_group, _title), _fails in SIMULATED.items():
+    ATTACKS.append(Attack(_group, _title, "simulated", lambda rng, fails=_fails: Outcome(bool(fails(rng)))))
 
 
 def main() -> None:

@@ -243,9 +243,8 @@ def zipf_split(fit: Fit, source: Source, items: np.ndarray, labels: np.ndarray, 
         value = certify(prior, X, y, bound="holdout", predictor=predictor).value
         found.append((value, *truths(source, prior, rule=predictor)))
     sample = Sample.of([X[:, 0], X[:, 1]], y, modes=prior.structure.modes, alphabet=COIN, unseen=True)
-    for excess in (False, True):
-        certificate = certify_prior(prior, sample, DELTA, STATED, excess)
-        found.append((certificate.value, *truths(source, certificate.posterior)))
+    certificate = certify_prior(prior, sample, DELTA, STATED)
+    found.append((certificate.value, *truths(source, certificate.posterior)))
     return found
 
 
@@ -349,7 +348,7 @@ def unstated(posterior: Posterior, X: np.ndarray, y: np.ndarray) -> float:
     sample = Sample.of(list(X.T), y, modes=posterior.structure.columns(), alphabet=posterior.cells[0].alphabet)
     evidence = collect(posterior, sample)
     price = evidence.prices["exact"].total
-    return evidence.in_unit(bounds.log_wealth(evidence.law, price, evidence.n_tuples, DELTA).value)
+    return evidence.in_unit(bounds.log_wealth(evidence.distribution, price, evidence.n_observations, DELTA).value)
 
 
 def bounds_read_off(n_samples: int, seed: int, n: int = 100) -> dict[str, Any]:

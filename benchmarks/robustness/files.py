@@ -140,7 +140,7 @@ def one_byte(folder: Path, models: list[Path], tries: int, rng: random.Random) -
         at = rng.randrange(len(data))
         data[at] ^= rng.randrange(1, 256)
         path.write_bytes(data)
-        code, said = command(folder, "clusters", path, "--out", folder / "clusters.csv")
+        code, said = command(folder, "describe", path, "--items", "--out", folder / "items.csv")
         what = f"{models[number].name}, byte {at}"
         found.add(code, said, what)
         refused += code == 2
@@ -162,7 +162,7 @@ def model_files(folder: Path, models: list[Path], tries: int, rng: random.Random
     for _ in range(tries):
         model = rng.choice(models)
         path.write_bytes(changed(model.read_bytes(), rng))
-        found.add(*command(folder, "clusters", path, "--out", folder / "clusters.csv"), model.name)
+        found.add(*command(folder, "describe", path, "--items", "--out", folder / "items.csv"), model.name)
     return found.facts()
 
 

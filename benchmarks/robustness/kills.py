@@ -87,8 +87,8 @@ def kills_in_save(folder: Path, kills: int, rng: np.random.Generator) -> dict[st
 
 def kills_in_fit(case, folder: Path, kills: int, rng: np.random.Generator) -> dict[str, float]:
     """A fit with --resume, killed again and again; it begins anew whenever it has come to its end."""
-    more = ["--clusters", "auto"] if case.kind in ("pairwise", "cooccurrence", "graph") else []
-    more += ["--starts", "5"] if case.kind in ("coclustering", "joint", "graph", "information", "cooccurrence") else []
+    more = ["--clusters", "auto"] if case.kind in ("cooccurrence", "graph") else []
+    more += ["--starts", "5"] if case.kind in ("coclustering", "joint", "graph", "cooccurrence") else []
     case = replace(case, options=[*case.options, *more])
     whole, out = folder / "whole.gingham", folder / "m.gingham"
     assert seconds_of(case.fit(whole)) > 0  # compiled, and the server of processes started

@@ -49,11 +49,19 @@ FIGURES = {
 LONG = "hundreds of mutants, each with its own run of tests, take most of an hour"
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "gingham"
-ROOMS: dict[str, tuple[str, ...]] = {  # room: files with its tests
-    "certificates": ("tests/certificates", "tests/test_verify.py", "tests/models/test_progressive.py"),
-    "cells": ("tests/cells", "tests/models/test_saving_the_loss.py", "tests/certificates/test_what_is_given.py"),
-    "selection": ("tests/selection", "tests/models/grid/test_coclustering.py"),
-}
+ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {  # room: its files, and files with its tests
+    "certificates": (
+        "certificates/*.py", ("tests/certificates", "tests/test_verify.py", "tests/models/test_progressive.py"),
+    ),
+    "progressive": ("models/progressive.py", ("tests/models/test_progressive.py",)),
+    "ranking": ("models/ranking/*.py", ("tests/models/ranking", "tests/certificates/test_ranking.py")),
+    "summary": ("summary/*.py", ("tests/summary",)),
+    "cells": (
+        "cells/*.py",
+        ("tests/cells", "tests/models/test_saving_the_loss.py", "tests/certificates/test_what_is_given.py"),
+    ),
+    "selection": ("selection/*.py", ("tests/selection", "tests/models/grid/test_coclustering.py")),
+}  # fmt: skip
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 BITS = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")
 BUDGET = 5.0  # CPU seconds of tests that a mutant meets at most, measured without it
@@ -187,14 +195,17 @@ class Mutant:
         return f"{self.file}:{self.operator}:{self.occurrence}"
 
 
+def files_of(room: str) -> list[Path]:
+    """The files of a room, without the lists of names."""
+    return sorted(path for path in SOURCE.glob(ROOMS[room][0]) if path.name != "__init__.py")
+
+
 def mutants(room: str) -> Iterator[tuple[str, int, int, str, int]]:
     """File, first and last line, operator and occurrence of every mutant that is counted."""
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
-    for path in sorted((SOURCE / room).glob("*.py")):
-        if path.name == "__init__.py":
-            continue
+    for path in files_of(room):
         tree, unread = get_ast_from_path(path), annotations(path)
         for name in operator_names():
             kind = get_operator(name)
@@ -204,7 +215,7 @@ def mutants(room: str) -> Iterator[tuple[str, int, int, str, int]]:
             found = (at for node in ast_nodes(tree) for at in operator.mutation_positions(node))
             for occurrence, (start, end) in enumerate(found):
                 if not any(a <= start and end <= b for a, b in unread):
-                    yield f"{room}/{path.name}", start[0], end[0], name, occurrence
+                    yield str(path.relative_to(SOURCE)), start[0], end[0], name, occurrence
 
 
 def only_a_type_error(operator: str) -> bool:
@@ -366,8 +377,8 @@ class Campaign:
         self.failed = self.failed or report.failed
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        for path in (SOURCE / self.room).glob("*.py"):
-            importlib.import_module(module_name(f"{self.room}/{path.name}").removesuffix(".__init__"))
+        for path in files_of(self.room):
+            importlib.import_module(module_name(str(path.relative_to(SOURCE))))
         self.items = {item.nodeid: item for item in session.items}
         for one in gc.get_objects():
             if isinstance(one, FunctionType):
@@ -391,7 +402,7 @@ class Campaign:
 
     def _watch(self) -> None:
         """Which tests run through which line, and how long they take; kept until a file changes."""
-        files = [*(SOURCE / self.room).glob("*.py"), *{item.path for item in self.items.values()}]
+        files = [*files_of(self.room), *{item.path for item in self.items.values()}]
         stamp = hashlib.sha256(b"".join(sorted(path.read_bytes() for path in files))).hexdigest()
         kept = QUICK / f"mutation_{self.room}.json"
         kept.parent.mkdir(exist_ok=True)
@@ -413,7 +424,8 @@ class Campaign:
         files = list(dict.fromkeys(test.split("::")[0] for test in self.items))[number :: self.workers]
         tests = [test for test in self.items if test.split("::")[0] in files]
 
-        cover = coverage.Coverage(data_file=None, config_file=False, source=[str(SOURCE / self.room)], messages=False)
+        own = [str(path) for path in files_of(self.room)]
+        cover = coverage.Coverage(data_file=None, config_file=False, include=own, messages=False)
         cover.start()
         begun = [("", time.process_time())]
 
@@ -544,7 +556,7 @@ def main() -> None:
     results = {key: value for key, value in previous(args).items() if key in ROOMS}
     for room in args.room:
         campaign = Campaign(room, args.workers, lambda campaign: judge_sample(args, campaign, results))
-        pytest.main(["-q", "-s", *PYTEST[2:], *ROOMS[room]], plugins=[campaign])
+        pytest.main(["-q", "-s", *PYTEST[2:], *ROOMS[room][1]], plugins=[campaign])
         found = results[room]
         print(f"{room}: {found['killed']} of {found['sampled']} killed, score {found['score']:.3f}", flush=True)
 

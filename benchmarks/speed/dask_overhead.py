@@ -1,4 +1,4 @@
-"""fit_distributed on a local dask cluster of one and two workers, one of them killed in mid-fit, against one process.
+"""`fit` on a local dask cluster of one and two workers, one of them killed in mid-fit, against one process.
 
 The same Parquet files, start and largest number of sweeps for all; a worker has one thread, and is compared with a
 single process of as many threads as there are workers. Both have compiled code loaded (a fit of one sweep goes before).
@@ -34,7 +34,7 @@ FIGURES = {
 CLUSTERS = (16,)
 CASES = ("workers_1", "workers_2", "worker_killed")
 AXES, SWEEPS, PARTS, REPEATS = ["viewer", "movie"], 20, 8, 5
-MODEL = {"alphabet": range(1, 6), "beta": 0.1, "schedule": "constant"}
+MODEL = {"alphabet": range(1, 6), "beta": 0.1, "solver": Projection(Constant())}
 
 
 Run = tuple[dict, list[np.ndarray]]  # what was measured, and the memberships found
@@ -89,9 +89,11 @@ def distributed(paths: list[Path], start, workers: int, kill: bool, sweeps: int)
     times: list[float] = []
     with LocalCluster(n_workers=workers, **settings) as cluster, Client(cluster) as client:
         parts = [delayed(pd.read_parquet)(path) for path in paths]
-        model = gg.CoClusteringRegressor(start.n_clusters[0], max_iter=1, tol=0.0, random_state=0, **MODEL)
-        how = {"axes": AXES, "label": "stars", "client": client, "start": start}
-        gg.fit_distributed(model, parts, **how)
+        model = gg.CoClusteringRegressor(
+            start.n_clusters[0], start=start, max_iter=1, random_state=0,
+            **{**MODEL, "solver": Projection(Constant(), tol=0.0)},
+        )  # fmt: skip
+        model.fit(parts, "stars")
 
         def progress(_) -> None:
             times.append(time.perf_counter())
@@ -103,13 +105,13 @@ def distributed(paths: list[Path], start, workers: int, kill: bool, sweeps: int)
 
         began, cpu = time.perf_counter(), cpu_seconds()
         parts = [delayed(pd.read_parquet)(path) for path in paths]
-        fitted = gg.fit_distributed(model.set_params(max_iter=sweeps), parts, **how, callback=progress)
+        model.set_params(max_iter=sweeps).fit(parts, "stars", callback=progress)
         done = time.perf_counter()
         cpu = cpu_seconds() - cpu  # of client, scheduler and workers; a killed worker's are lost
     sweep = float(np.median(np.diff(times)))
     row = {"seconds": done - began, "before_s": times[0] - began - sweep, "sweep_s": sweep, "sweeps": len(times)}
     row |= {} if kill else {"cpu_s": cpu}
-    return row, list(fitted.assign_)
+    return row, list(model.assign_)
 
 
 def main() -> None:

@@ -158,7 +158,8 @@ for m in (8, 16):
     for dtype in json.loads(sys.argv[2]):
         for start in ("spectral", "means"):
             model = gg.CoClusteringRegressor(m, alphabet=range(1, 6), max_iter=60, start=start, offsets=False,
-                                             random_state=0, backend="torch", dtype=dtype).fit(d["X"], d["y"])
+                                             random_state=0, solver=gg.fitting.Projection(backend="torch", dtype=dtype))
+            model.fit(d["X"], d["y"])
             c = gg.certify(model, d["X"], d["y"])
             p = model.predict(d["X"][:1000])
             found[f"{m} {start} {dtype}"] = [model.beta_, model.objective_.total, c.value, c.empirical, p.tolist()]
@@ -194,7 +195,7 @@ def others() -> dict:
     member = gg.CoClusteringRegressor(16, alphabet=range(1, 6), max_iter=60, offsets=False)
     seconds = [clocked(lambda: gg.Committee(member, n_members=8, random_state=0).fit(X, y))[0] for _ in range(2)]
     counts = sparse.coo_array((np.ones(len(y)), (X[:, 0], X[:, 1])), shape=SHAPE).tocsr()
-    model = gg.CoOccurrenceClustering((32, 32), beta=1.0, solver="concave", backend="torch", n_init=1, random_state=0)
+    model = gg.CoOccurrenceClustering((32, 32), beta=1.0, solver="concave", n_init=1, random_state=0)
     again = [clocked(lambda: model.fit(counts))[0] for _ in range(2)]
     return {"committee of 8, 16 x 16, s": seconds, "counts 32 x 32, s": again, "kept": model.information_kept_}
 

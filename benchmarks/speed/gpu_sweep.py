@@ -102,14 +102,14 @@ def sample_of(codes, labels, shape) -> DeviceSample:
     return DeviceSample(modes, tuple(codes), None, STARS, labels)
 
 
-def make_grid(sample, cell, assigns, answers, dtype=torch.float32, half=False) -> Grid:
+def make_grid(sample, cell, assigns, answers, dtype=torch.float32) -> Grid:
     """A co-clustering of a sample, sorted for its clusters; cells and start lie where the sample does."""
     layouts = []
     for axis in range(sample.n_modes):
         others = [int(q.shape[1]) for j, q in enumerate(assigns) if j != axis]
         layouts.append(sample.layout(axis, cell.features, others, dtype))
     placed = cell.placed(lambda array: torch.as_tensor(array, device=sample.codes[0].device))
-    return Grid(layouts, placed, [q.to(dtype, copy=True) for q in assigns], answers, half)
+    return Grid(layouts, placed, [q.to(dtype, copy=True) for q in assigns], answers)
 
 
 def start(shape, m, n_labels, device):
@@ -120,7 +120,7 @@ def start(shape, m, n_labels, device):
 def check(device: str) -> dict:
     """Projection and three sweeps against the numpy reference in float64, on fresh random data."""
     worst = {}
-    for d, dense, half in [(2, False, False), (2, True, False), (3, False, False), (2, False, True)]:
+    for d, dense in [(2, False), (2, True), (3, False)]:
         shape, m = (300, 120, 40)[:d], (13, 6, 4)[:d]
         codes, labels = planted(shape, 40_000, 5, device)
         cell, assigns, answers = start(shape, m, 5, device)
@@ -128,16 +128,16 @@ def check(device: str) -> dict:
             cell, answers = Quadratic(STARS), answers.double()
         # many slices and blocks, as in a large problem
         with patch.multiple(accelerated, CACHE_BYTES=2048, BLOCK_BYTES=2**20):
-            grid = make_grid(sample_of(codes, labels, shape), cell, assigns, answers, half=half)
+            grid = make_grid(sample_of(codes, labels, shape), cell, assigns, answers)
             here = sample_of([c.cpu() for c in codes], labels.cpu(), shape)
             slow = make_grid(here, cell, [q.cpu() for q in assigns], answers.cpu(), torch.float64)
-        key = f"d={d} {'moments' if dense else 'one-hot'}{' bf16' if half else ''}"
-        tables = [slow.copies[j] for j in range(d) if j != 0]
+        key = f"d={d} {'moments' if dense else 'one-hot'}"
+        tables = slow.assigns[1:]
         rows = rows_of(codes, labels, shape, dense)
         expected = reference.project(rows, [q.numpy() for q in tables])
         got = np.concatenate(
             [
-                accelerated.project_block(grid.layouts[0], b, [grid.copies[j] for j in range(d) if j]).cpu().numpy()
+                accelerated.project_block(grid.layouts[0], b, grid.assigns[1:]).cpu().numpy()
                 for b in grid.layouts[0].blocks
             ]
         )
@@ -178,16 +178,16 @@ def median_ms(call, repeats: int) -> float:
     return times[len(times) // 2]
 
 
-def measure(shape, n, m, half: bool, repeats: int, device: str = "cuda", parts: bool = True) -> dict:
+def measure(shape, n, m, repeats: int, device: str = "cuda", parts: bool = True) -> dict:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     codes, labels = planted(shape, n, 5, device)
     cell, assigns, answers = start(shape, m, 5, device)
     torch.cuda.synchronize()
     began = time.perf_counter()
-    grid = make_grid(sample_of(codes, labels, shape), cell, assigns, answers, half=half)
+    grid = make_grid(sample_of(codes, labels, shape), cell, assigns, answers)
     torch.cuda.synchronize()
-    out = {"shape": shape, "tuples": n, "clusters": m, "bf16": half, "sort_s": time.perf_counter() - began}
+    out = {"shape": shape, "tuples": n, "clusters": m, "sort_s": time.perf_counter() - began}
     del codes, labels, assigns
     torch.cuda.empty_cache()
     objectives = [grid.sweep(1.0) for _ in range(4)]
@@ -204,7 +204,7 @@ def measure(shape, n, m, half: bool, repeats: int, device: str = "cuda", parts: 
     out["sweeps_wall_s"] = [100 if n <= 2e8 else 10, time.perf_counter() - began]
     if parts:
         for axis, name in enumerate(("rows", "columns", "third")[: len(shape)]):
-            others = [grid.copies[j] for j in range(len(shape)) if j != axis]
+            others = [q for j, q in enumerate(grid.assigns) if j != axis]
             tuples = grid.layouts[axis]
             call = lambda t=tuples, o=others, a=axis: accelerated.project_block(t, t.blocks[0], o, grid.buffers[a])  # noqa: E731
             out[f"project_{name}_ms"] = median_ms(call, 5)
@@ -245,19 +245,18 @@ def main() -> None:
             for run in (512, 2048):
                 for cache in (16, 24, 40, 400):
                     gather.TUPLES, accelerated.RUN, accelerated.CACHE_BYTES = tuples, run, cache * 2**20
-                    r = measure(*big, half=False, repeats=10)
+                    r = measure(*big, repeats=10)
                     keys = ("sweep_ms", "project_rows_ms", "project_columns_ms")
                     print(tuples, run, cache, {k: round(r[k], 2) for k in keys}, flush=True)
         return
     results["sweeps"] = []
-    for half in (False, True):
-        results["sweeps"].append(measure(*big, half=half, repeats=40))
-        results["sweeps"].append(measure(big[0], big[1], (16, 16), half=half, repeats=40))
-        print(json.dumps(results["sweeps"][-2:], indent=None), flush=True)
-    results["sweeps"].append(measure((100_000, 20_000, 500), 20_000_000, (16, 16, 8), half=False, repeats=10))
+    results["sweeps"].append(measure(*big, repeats=40))
+    results["sweeps"].append(measure(big[0], big[1], (16, 16), repeats=40))
+    print(json.dumps(results["sweeps"][-2:], indent=None), flush=True)
+    results["sweeps"].append(measure((100_000, 20_000, 500), 20_000_000, (16, 16, 8), repeats=10))
     print(json.dumps(results["sweeps"][-1]), flush=True)
     if args.billion:
-        results["sweeps"].append(measure((2_400_000, 88_850), 1_000_000_000, (64, 64), half=False, repeats=10))
+        results["sweeps"].append(measure((2_400_000, 88_850), 1_000_000_000, (64, 64), repeats=10))
         print(json.dumps(results["sweeps"][-1]), flush=True)
     document = {
         "versions": {"torch": torch.__version__, "numpy": np.__version__},

@@ -140,7 +140,7 @@ def enron(args):
     }
     fits = {
         "10 clusters": fit(n_clusters=10),
-        "degrees corrected, number found": fit(n_clusters="auto", degree_correction=True, max_clusters=80),
+        "degrees corrected, number found": fit(n_clusters="auto", degree_correction=True),
     }
 
     def end(seed):

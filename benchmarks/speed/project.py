@@ -53,10 +53,10 @@ def build(folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def tuples(n_tuples: int, n_rows: int, n_columns: int, n_labels: int, seed: int) -> Rows:
+def tuples(n_observations: int, n_rows: int, n_columns: int, n_labels: int, seed: int) -> Rows:
     rng = np.random.default_rng(seed)
-    row, column = rng.integers(0, n_rows, n_tuples), rng.integers(0, n_columns, n_tuples)
-    label = rng.integers(0, n_labels, n_tuples)
+    row, column = rng.integers(0, n_rows, n_observations), rng.integers(0, n_columns, n_observations)
+    label = rng.integers(0, n_labels, n_observations)
     row, column, label = (codes.astype(np.int32) for codes in (row, column, label))
     begin, (others, labels) = grouping(row, label, n_rows, n_labels, [column, label])
     return Rows(np.ascontiguousarray(begin[::n_labels]), others[None], labels, None, None, n_labels, begin)
@@ -64,8 +64,8 @@ def tuples(n_tuples: int, n_rows: int, n_columns: int, n_labels: int, seed: int)
 
 def main() -> None:
     args = arguments(__doc__ or "", "speed_project")
-    n_tuples, shape, n_labels = 4_000_000, (40_000, 8_000), 5  # with fewer, filling the result would count most
-    rows = tuples(n_tuples, *shape, n_labels, args.seed)
+    n_observations, shape, n_labels = 4_000_000, (40_000, 8_000), 5  # with fewer, filling the result would count most
+    rows = tuples(n_observations, *shape, n_labels, args.seed)
     rng = np.random.default_rng(args.seed)
     most = min(2, numba.config.NUMBA_NUM_THREADS)
     rounds = 4 if args.quick else ROUNDS
@@ -115,7 +115,7 @@ def main() -> None:
     }
     print(summary)
     settings = {
-        "n_tuples": n_tuples,
+        "n_observations": n_observations,
         "shape": shape,
         "n_labels": n_labels,
         "c_flags": "-O3 -march=native",

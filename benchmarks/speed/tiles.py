@@ -32,14 +32,14 @@ FIGURES = {
 N_LABELS = 5
 
 
-def tuples(n_tuples: int, shape: tuple[int, int], seed: int) -> list[Rows]:
+def tuples(n_observations: int, shape: tuple[int, int], seed: int) -> list[Rows]:
     """The same tuples by each mode; a few items of each have most of them."""
     rng = np.random.default_rng(seed)
     codes = [
-        rng.permutation(n).astype(np.int32)[(n * rng.random(n_tuples) ** power).astype(np.int32)]
+        rng.permutation(n).astype(np.int32)[(n * rng.random(n_observations) ** power).astype(np.int32)]
         for n, power in zip(shape, (1.5, 3))
     ]
-    label = rng.integers(0, N_LABELS, n_tuples).astype(np.int32)
+    label = rng.integers(0, N_LABELS, n_observations).astype(np.int32)
     made = []
     for own, other, n in ((*codes, shape[0]), (*codes[::-1], shape[1])):
         begin, (gathered, marks) = grouping(own, label, n, N_LABELS, [other, label])
@@ -50,10 +50,10 @@ def tuples(n_tuples: int, shape: tuple[int, int], seed: int) -> list[Rows]:
 
 def main() -> None:
     args = arguments(__doc__ or "", "speed_tiles")
-    n_tuples, shape = (1_000_000, (60_000, 4_000)) if args.quick else (50_000_000, (480_000, 17_770))
+    n_observations, shape = (1_000_000, (60_000, 4_000)) if args.quick else (50_000_000, (480_000, 17_770))
     rng = np.random.default_rng(args.seed)
     most = min(2, numba.config.NUMBA_NUM_THREADS)
-    layouts = tuples(n_tuples, shape, args.seed)
+    layouts = tuples(n_observations, shape, args.seed)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         library = build(Path(folder))
@@ -97,7 +97,7 @@ def main() -> None:
                     "gathered_mib": q.nbytes / 2**20,
                     "clusters": m,
                     "dtype": dtype,
-                    "ns_per_tuple": {name: 1e9 * s / n_tuples for name, s in took.items() if np.isfinite(s)},
+                    "ns_per_tuple": {name: 1e9 * s / n_observations for name, s in took.items() if np.isfinite(s)},
                     "tiles_over_c": took["tiles, 1"] / took["c"],
                     "gain_of_tiles": took["plain, 1"] / took["tiles, 1"],
                     "speedup_of_two_threads": took["tiles, 1"] / took["tiles, 2"] if most == 2 else None,
@@ -112,7 +112,7 @@ def main() -> None:
         if results and results[0][name] is not None
     }
     print(summary)
-    settings = {"n_tuples": n_tuples, "shape": shape, "n_labels": N_LABELS, "c_flags": "-O3 -march=native"}
+    settings = {"n_observations": n_observations, "shape": shape, "n_labels": N_LABELS, "c_flags": "-O3 -march=native"}
     write(args, settings, {"summary": summary, "cases": results})
 
 

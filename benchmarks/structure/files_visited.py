@@ -1,8 +1,9 @@
-"""How many of gingham's files one call walks through: fits, a prediction, a certificate, two commands.
+"""How many functions and files of gingham one call visits, and how deep its calls nest.
 
 Every call is made twice in one process; the second is watched with a profiler, so that imports and compilation are
-not counted. A file counts where a function of it is entered, compiled ones included. All is done in seconds, so that
-``--quick`` does the same.
+not counted. A file counts where a function of it is entered. Functions are those with a name: comprehensions, which
+Python 3.12 no longer calls, and lambdas are left out. The depth is the largest number of gingham's functions that are
+active at once. All is done in seconds, so that ``--quick`` does the same.
 """
 
 from __future__ import annotations
@@ -36,14 +37,23 @@ FIGURES = {
 
 
 def visited(call: Callable[[], object]) -> dict[str, object]:
-    """Files, functions and rooms that the second of two calls enters, the files in the order of the first visit."""
+    """Files, functions, rooms and depth of the second of two calls, the files in the order of the first visit."""
     call()
     entered: dict[tuple[str, str, int], None] = {}
+    deepest = 0
+
+    def named(frame: FrameType) -> bool:
+        return frame.f_code.co_filename.startswith(f"{SOURCE}/") and not frame.f_code.co_name.startswith("<")
 
     def watch(frame: FrameType, event: str, argument: object) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(f"{SOURCE}/") and code.co_name != "<module>":
-            entered.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno))
+        nonlocal deepest
+        if event != "call" or not named(frame):
+            return
+        entered.setdefault((frame.f_code.co_filename, frame.f_code.co_qualname, frame.f_code.co_firstlineno))
+        above, depth = frame.f_back, 1
+        while above is not None:
+            depth, above = depth + named(above), above.f_back
+        deepest = max(deepest, depth)
 
     threading.setprofile(watch)  # starts that run side by side
     sys.setprofile(watch)
@@ -54,7 +64,7 @@ def visited(call: Callable[[], object]) -> dict[str, object]:
         threading.setprofile(None)  # type: ignore[arg-type]
     files = list(dict.fromkeys(str(Path(file).relative_to(SOURCE)) for file, _, _ in entered))
     rooms = {str(Path(file).parent) for file in files}
-    return {"files": len(files), "functions": len(entered), "rooms": len(rooms), "walk": files}
+    return {"files": len(files), "functions": len(entered), "rooms": len(rooms), "depth": deepest, "walk": files}
 
 
 def command(*words: object) -> Callable[[], object]:
@@ -95,10 +105,13 @@ def main() -> None:
     args = arguments(__doc__ or "", "structure_files_visited")
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        print(f"{'call':16} {'files':>6} {'functions':>10} {'rooms':>6}")
+        print(f"{'call':16} {'files':>6} {'functions':>10} {'rooms':>6} {'depth':>6}")
         for name, call in calls(Path(folder), args.seed).items():
             results[name] = found = visited(call)
-            print(f"{name:16} {found['files']:6} {found['functions']:10} {found['rooms']:6}", flush=True)
+            print(
+                f"{name:16} {found['files']:6} {found['functions']:10} {found['rooms']:6} {found['depth']:6}",
+                flush=True,
+            )
     write(args, settings={}, results=results)
 
 

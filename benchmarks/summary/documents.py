@@ -87,7 +87,7 @@ def rating(folder: str, seed: int, found: dict[str, object]) -> None:
         model = gg.CoClusteringRegressor((13, 6), alphabet=range(1, 6), random_state=seed).fit(X, data["vals"])
         model.n_clusters = "auto"
         summary = gg.summarize(model, item_info=about, random_state=seed)
-    averages = next(score.value for score in summary.errors.scores if score.name == "both averages")
+    averages = summary.errors.scores["both averages"]
     found.setdefault("sizes", []).append(list(summary.size))
     found.setdefault("share of what averages leave over", []).append(round(float(summary.curve.max()) / averages**2, 4))
     found.setdefault("cpu_s", []).append(round(time.process_time() - began, 1))

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, load, write
+from gingham.summary.item_tables import properties_of
 from gingham.summary.known_columns import best_known
-from gingham.summary.make_summary import properties_of
 
 DRAWS = 50
 FIGURES = {"Coat, standard errors": "coat/standard errors", "shuffled, nothing offered": "shuffled/not offered"}
@@ -52,7 +52,7 @@ def main() -> None:
         }
     }  # fmt: skip
     silent, draws = 0, 3 if args.quick else DRAWS
-    observed = model.observed()
+    observed = model._observed()
     for draw in range(draws):
         rng = np.random.default_rng([args.seed, draw])
         partitions = {

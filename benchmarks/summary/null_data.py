@@ -51,6 +51,8 @@ def pairs(rng: np.random.Generator) -> np.ndarray:
 def ratings(rng: np.random.Generator, additive: bool, planted: bool) -> tuple[np.ndarray, np.ndarray]:
     X = pairs(rng)
     y = 3.5 + 0.5 * rng.standard_normal(300)[X[:, 0]] + 0.5 * rng.standard_normal(200)[X[:, 1]]
+    if planted and not additive:
+        y = np.full(len(X), 3.5)  # blocks and nothing else
     if planted:
         y = y + np.where(X[:, 0] % 2 == X[:, 1] % 2, 0.4, -0.4)
     y = np.clip(np.round(y + 0.9 * rng.standard_normal(len(y))), 1, 5)

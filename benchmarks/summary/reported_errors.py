@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, data_file, load, previous, write
+from gingham.summary.values import MODEL
 
 SETS = {  # file, file of titles
     "Coat": ("coat", None),
@@ -86,13 +87,13 @@ def judged(table: pl.DataFrame, seed: int) -> tuple[dict[str, object], object, p
         warnings.simplefilter("ignore")  # items that only the fifth has
         said = model.predict(test.select("user", "item"))
     tested = float(np.sqrt(np.mean((said - test["rating"].to_numpy()) ** 2)))
-    errors = model.errors_
+    errors = model._errors
     found = {
         "model": type(model).__name__,
         "rows": train.height,
         "reported": errors.model,
         "how": errors.how,
-        "baselines": {score.name: score.value for score in errors.scores[1:]},
+        "baselines": {name: value for name, value in errors.scores.items() if name != MODEL},
         "tested": tested,
         "reported over tested": errors.model / tested,
         "wall_s": round(seconds),

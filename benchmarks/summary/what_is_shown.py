@@ -4,13 +4,15 @@ Planted: 4 × 4 checkerboards of 80 × 60 items, half of the entries seen, with 
 Rand index with the truth, of `labels_` and of what is shown. Senate (1997–2021): a random tenth of the votes set aside,
 `CoClusteringClassifier` with nothing set; error and log loss, agreement of the groups of members with their party, and
 how large the share of yeas is in every block that is shown. Graphs (largest component, undirected): `GraphClustering`
-with nothing set; the log loss of a random tenth of all pairs that the fit took for absent, agreement of the clusters
-and of the groups shown with the known ones over five seeds.
+with nothing set, five seeds; the log loss of a random tenth of all pairs that the fit took for absent, and of fits of
+all pairs the agreement of the clusters and of the groups shown with the known ones. Planted graphs: those of
+`peers/graphs_planted.py`, nothing set, beside what that script measured with the number of clusters found.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 import time
 import warnings
@@ -23,18 +25,24 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_rand_score, log_loss
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
+
+from graphs_planted import KINDS
 
 import gingham as gg
-from common import arguments, data_file, load, previous, write
+from common import RESULTS, arguments, data_file, load, previous, write
+from gingham.datasets import planted_graph
 
 SEEDS = 20  # of planted checkerboards
 GRAPHS = ("email_eu_core", "polblogs")
 GRAPH_SEEDS = 5
+PLANTED_GRAPHS = 10  # of each kind, two seeds each
 PARTIES = {100: "Democrats", 200: "Republicans"}
 FIGURES = {
     "planted, ARI of what is shown less that of labels_": "planted/*/largest difference",
     "Senate, error and log loss": "senate/held out/*",
     "graphs, nats per held-out pair": "graphs/*/held-out log loss",
+    "planted graphs, least ARI": "planted graphs/*/ari, least",
     "ARI of labels_": "graphs/*/ari of labels_",
     "ARI of what is shown": "graphs/*/ari of what is shown",
 }
@@ -52,7 +60,7 @@ def planted(n_seeds: int) -> dict[str, object]:
             y = means[truth[0][X[:, 0]], truth[1][X[:, 1]]] + 0.5 * rng.normal(size=len(X))
             model = gg.CoClusteringRegressor(sizes, loss="quadratic", random_state=seed).fit(X, y)
             own += [adjusted_rand_score(a, b) for a, b in zip(truth, model.labels_)]
-            shown += [adjusted_rand_score(a, b) for a, b in zip(truth, model.labels_at())]
+            shown += [adjusted_rand_score(a, b) for a, b in zip(truth, model.summary_.labels_at())]
             said.append(" × ".join(map(str, model.summary_.size)))
         found[name] = {
             "seeds": n_seeds,
@@ -83,7 +91,7 @@ def senate(folder: str | None, seed: int) -> dict[str, object]:
     chances = model.predict_proba(X[aside])
     party = parties(folder, data["icpsr"])[np.asarray(model.items_[0])]
     summary = model.summary_
-    people, votes = model.labels_at()
+    people, votes = model.summary_.labels_at()
     near = [int(model.items_[0][i]) for i in range(len(people))]
     group_of, vote_of = np.zeros(data["shape"][0], int), np.full(data["shape"][1], -1)
     group_of[near], vote_of[np.asarray(model.items_[1])] = people, votes
@@ -99,7 +107,7 @@ def senate(folder: str | None, seed: int) -> dict[str, object]:
             "log loss": log_loss(y[aside], chances, labels=model.classes_),
         },
         "log loss of the share of yeas": log_loss(y[aside], np.full(aside.sum(), y[~aside].mean())),
-        "reported": {score.name: score.value for score in summary.errors.scores},
+        "reported": summary.errors.scores,
         "reported in": summary.errors.unit,
         "size": list(summary.size),
         "why": summary.why,
@@ -122,28 +130,50 @@ def graph(folder: str | None, name: str, seed: int, n_seeds: int) -> dict[str, o
     part = connected_components(matrix)[1]
     kept = np.flatnonzero(part == np.bincount(part).argmax())
     matrix, known = matrix[kept][:, kept].toarray(), data["labels"][kept]
-    pairs = np.argwhere(np.triu(np.random.default_rng(seed).random((len(kept), len(kept))) < 0.1, 1))
-    seen = matrix.copy()
-    seen[pairs[:, 0], pairs[:, 1]] = seen[pairs[:, 1], pairs[:, 0]] = 0.0
-    model = gg.GraphClustering(random_state=seed).fit(sparse.csr_array(seen))
-    # Nine tenths of all pairs had the chance to be joined.
-    chance = np.clip(model.predict(pairs) / 0.9, 1e-9, 1 - 1e-9)
-    y = matrix[pairs[:, 0], pairs[:, 1]]
-    own, shown, sizes, fine = [], [], [], []
-    for number in range(n_seeds):
+    own, shown, sizes, fine, choices, losses = [], [], [], [], [], []
+    for number in range(seed, seed + n_seeds):
+        pairs = np.argwhere(np.triu(np.random.default_rng(number).random((len(kept), len(kept))) < 0.1, 1))
+        seen = matrix.copy()
+        seen[pairs[:, 0], pairs[:, 1]] = seen[pairs[:, 1], pairs[:, 0]] = 0.0
+        model = gg.GraphClustering(random_state=number).fit(sparse.csr_array(seen))
+        # Nine tenths of all pairs had the chance to be joined.
+        chance = np.clip(model.predict(pairs) / 0.9, 1e-9, 1 - 1e-9)
+        losses.append(-np.where(matrix[pairs[:, 0], pairs[:, 1]] > 0, np.log(chance), np.log1p(-chance)).mean())
+        choices.append(str(model.degree_choice_))
         whole = gg.GraphClustering(random_state=number).fit(sparse.csr_array(matrix))
         own.append(adjusted_rand_score(known, whole.labels_))
-        shown.append(adjusted_rand_score(known, whole.labels_at()[0]))
+        shown.append(adjusted_rand_score(known, whole.summary_.labels_at()[0]))
         sizes.append(whole.summary_.size[0])
         fine.append(whole.n_clusters_)
     return {
         "nodes": len(kept),
-        "choice": str(model.degree_choice_),
-        "held-out log loss": float(-np.where(y > 0, np.log(chance), np.log1p(-chance)).mean()),
+        "choices": choices,
+        "held-out log losses": losses,
+        "held-out log loss": np.mean(losses),
         "clusters": fine,
         "ari of labels_": own,
         "groups shown": sizes,
         "ari of what is shown": shown,
+    }
+
+
+def planted_graphs(kind: str, n_graphs: int) -> dict[str, object]:
+    settings, ari, right, choices = KINDS[kind], [], 0, []
+    for at in range(n_graphs):
+        graph = planted_graph(seed=at, **settings)
+        for seed in (0, 1):
+            model = gg.GraphClustering(random_state=seed).fit(graph.adjacency)
+            ari.append(adjusted_rand_score(graph.labels, model.labels_))
+            right += model.n_clusters_ == settings["k"]
+            choices.append(str(model.degree_choice_).split(":")[0])
+    stored = json.loads((RESULTS / "peers_graphs_planted.json").read_text())["results"][kind]["gingham, k found"]
+    return {
+        "runs": len(ari),
+        "ari, least": min(ari),
+        "ari, median": np.median(ari),
+        "right numbers of clusters": int(right),
+        "forms chosen": {form: choices.count(form) for form in sorted(set(choices))},
+        "with the form stated": {"ari, least": stored["ari_min"], "ari, median": stored["ari_median"]},
     }
 
 
@@ -158,6 +188,11 @@ def main() -> None:
             if name not in results.setdefault("graphs", {}):
                 results["graphs"][name] = graph(args.data, name, args.seed, 1 if args.quick else GRAPH_SEEDS)
                 print(name, results["graphs"][name], flush=True)
+                write(args, settings=settings, results=results)
+        for kind in KINDS:
+            if kind not in results.setdefault("planted graphs", {}):
+                results["planted graphs"][kind] = planted_graphs(kind, 1 if args.quick else PLANTED_GRAPHS)
+                print(kind, results["planted graphs"][kind], flush=True)
                 write(args, settings=settings, results=results)
         if "senate" not in results and not args.quick:
             results["senate"] = senate(args.data, args.seed)

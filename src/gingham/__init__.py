@@ -20,12 +20,13 @@ _PUBLIC = {
     "GraphClustering": "models",
     "KernelCCA": "models",
     "InformationClustering": "models",
+    "LayeredCoClusteringClassifier": "models",
     "LayeredCoClusteringRegressor": "models",
     "PairwiseClusterAnalysis": "models",
-    "OutOfCore": "engine.files",
     "Summary": "summary",
     "RefusedCertificate": "errors",
     "JointCoClustering": "models",
+    "SurveyCoClustering": "models",
     "TreeCoClustering": "models",
     "UnseenItemsWarning": "errors",
     "beta_path": "selection",
@@ -33,20 +34,18 @@ _PUBLIC = {
     "certify_predictions": "certificates",
     "certify_progressive": "models",
     "certify_ranking": "certificates",
-    "fit_distributed": "models.grid.fit_distributed",
     "from_anndata": "data.adapt",
     "from_frame": "data.adapt",
     "from_graph": "data.graphs",
     "from_matrix": "data.adapt",
-    "from_tuples": "data.adapt",
+    "from_pairs": "data.adapt",
     "load": "models",
     "look": "summary.look",
     "summarize": "summary",
     "simplify": "selection",
     "to_anndata": "data.adapt",
-    "workload_path": "models",
 }
-# public modules that hold the other public names: gg.losses.Absolute, gg.datasets.load_king
+# public modules that hold the other public names: gg.losses.Absolute, gg.datasets.load_films
 _MODULES = ("certificates", "core", "data", "datasets", "fitting", "losses", "models", "plots", "selection")
 __all__ = sorted(_PUBLIC)
 __getattr__, __dir__ = lazy_names(__name__, _PUBLIC, _MODULES)

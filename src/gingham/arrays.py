@@ -34,7 +34,7 @@ STAGE = 2**26  # bytes that are copied to or from a device at a time
 TableLike: TypeAlias = ArrayLike | Sequence[Sequence[object]] | Frame
 """Rows of a table: an array, a list of tuples, or a pandas, polars or pyarrow frame."""
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix | Frame
-"""One number a row and column: an array, a scipy sparse matrix or a frame."""
+"""One number per row and column: an array, a scipy sparse matrix or a frame."""
 
 
 def namespace(array: Any) -> Any:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-INK, GREY, LINE = "#22303c", "#66727e", "#d5d9dd"
+# Colours of the notebook's theme where it names them (JupyterLab, VS Code); else dark on white, whatever is around.
+INK = "var(--jp-content-font-color1,var(--vscode-editor-foreground,#22303c))"
+GREY = "var(--jp-content-font-color2,var(--vscode-descriptionForeground,#66727e))"
+PAPER = "var(--jp-layout-color0,var(--vscode-editor-background,#fff))"
+LINE = "#8884"
 
 
 def card(title: str, body: str) -> str:
     """A frame with a title."""
     style = (
-        f"border:1px solid {LINE};border-radius:6px;padding:.7em 1em;max-width:58em;color:{INK};background:#fff;"
+        f"border:1px solid {LINE};border-radius:6px;padding:.7em 1em;max-width:58em;color:{INK};background:{PAPER};"
         "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
     )
     return f'<div style="{style}"><div style="font-weight:600;font-size:14px">{escape(title)}</div>{body}</div>'
@@ -22,13 +26,16 @@ def paragraph(text: str, quiet: bool = False) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    cell = "padding:.15em .8em .15em 0;text-align:left;vertical-align:top;background:#fff"
-    head = "".join(f'<th style="{cell};color:{GREY};font-weight:400">{escape(str(name))}</th>' for name in header)
-    body = "".join(
-        "<tr>" + "".join(f'<td style="{cell}">{escape(str(value))}</td>' for value in row) + "</tr>" for row in rows
-    )
+    cell = f"padding:.15em .8em .15em 0;text-align:left;vertical-align:top;font-size:13px;border:0;background:{PAPER}"
+
+    def line(tag: str, style: str, values: Sequence[object]) -> str:
+        cells = (f'<{tag} style="{cell};{style}">{escape(str(value))}</{tag}>' for value in values)
+        return f"<tr>{''.join(cells)}</tr>"
+
+    head = line("th", f"color:{GREY};font-weight:400", header)
+    body = "".join(line("td", f"color:{INK}", row) for row in rows)
     style = "border-collapse:collapse;margin:.4em 0"
-    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table style="{style}"><thead>{head}</thead><tbody>{body}</tbody></table>'
 
 
 def certificate_card(value: float, at_least: bool, text: str, assumptions: Sequence[tuple[str, str]] = ()) -> str:

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
+
+MOST_NAMES = 20_000  # among which a near one is looked for
+
+
+def suggestion(name: object, known: Iterable[object]) -> str:
+    """ " Did you mean 'rating'?" where one of the known names is near; nothing otherwise."""
+    names = {str(one).casefold(): str(one) for one in islice(known, MOST_NAMES)}
+    near = get_close_matches(str(name).casefold(), names, 1)
+    return f" Did you mean {names[near[0]]!r}?" if near else ""
+
 
 class GinghamError(ValueError):
     """The input or the request is not acceptable; the message says what is wrong and how to put it right.

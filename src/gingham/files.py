@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, suggestion
 
 Name = str | os.PathLike[str]
 FORMAT = "gingham-model"  # how the manifest of every file begins that gingham.storage writes
@@ -33,7 +33,9 @@ def need_target(path: Name, *inputs: Name) -> None:
     try:
         _need_plain_file(target, shown)
         if any(_same(target, name) for name in inputs):
-            raise GinghamError(f"{shown} is also read by this command, and would be lost; give another name to write.")
+            raise GinghamError(
+                f"{shown} is also an input of this command and would be overwritten. Choose another output name."
+            )
         handle, part = _begun(target)
         os.close(handle)
         _forget(part)
@@ -52,9 +54,9 @@ def _need_plain_file(target: Path, shown: str) -> None:
     if not target.exists():
         return
     if not target.is_file():
-        raise GinghamError(f"{shown} is a device or a pipe; give the name of a plain file to write.")
+        raise GinghamError(f"{shown} is a device or a pipe. Name a regular file to write.")
     if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise GinghamError(f"{shown} is write-protected; allow writing to it, or give another name.")
+        raise GinghamError(f"{shown} is write-protected. Change its permissions, or choose another name.")
 
 
 def _same(target: Path, source: Name) -> bool:
@@ -81,19 +83,28 @@ def _forget(part: Path) -> None:
 
 
 def need_table(source: str) -> None:
-    """Refuse a table that is not there; "-" is standard input."""
-    if source == "-":
+    """Refuse a table that is not there; "-" is standard input, and a database is asked when it is read."""
+    if source == "-" or "://" in source:
         return
     if Path(source).is_dir():
         raise GinghamError(f"{source!r} is a folder; give a file.")
     if not Path(source).exists():
-        raise GinghamError(f"There is no file {source!r}.")
+        raise GinghamError(f"There is no file {source!r}.{_near(source)}")
 
 
 def need_model(source: Name) -> None:
     """Refuse a model file that is not there."""
     if not Path(source).is_file():
-        raise GinghamError(f"There is no model file {os.fspath(source)!r}.")
+        raise GinghamError(f"There is no model file {os.fspath(source)!r}.{_near(source)}")
+
+
+def _near(name: Name) -> str:
+    """A file of the same folder whose name is nearly this one."""
+    folder = Path(name).parent
+    try:
+        return suggestion(name, (folder / one for one in os.listdir(folder)))  # noqa: PTH208
+    except OSError:
+        return ""
 
 
 class atomic:
@@ -192,7 +203,7 @@ def need_files(marked: Iterable[tuple[str, Any, Reads | Writes]]) -> None:
             continue
         for other, known in outputs.items():
             if os.path.realpath(known) == os.path.realpath(value) or _same(Path(known), value):
-                raise GinghamError(f"{other} and {option} both name {str(value)!r}; give each a file of its own.")
+                raise GinghamError(f"{other} and {option} both name {str(value)!r}; use separate files.")
         outputs[option] = value
         need_target(value, *inputs)
         if role.keeps_checkpoint:
@@ -200,8 +211,9 @@ def need_files(marked: Iterable[tuple[str, Any, Reads | Writes]]) -> None:
             need_target(checkpoint, *inputs)
             if checkpoint.exists() and not is_checkpoint(checkpoint):
                 raise GinghamError(
-                    f"{str(checkpoint)!r} is where the fit keeps what it has so far, and that file is not a checkpoint "
-                    "that gingham wrote, or it is damaged. Move it, or give the model another name with --out."
+                    f"{str(checkpoint)!r} is needed for the checkpoint of this fit, but it is not a checkpoint of "
+                    "gingham, or it is damaged. Move it, or choose another model name with --out"
+                    "."
                 )
 
 

@@ -55,11 +55,11 @@ def fields_of(value: Any) -> State:
 class Storable(Protocol):
     """A value that says itself what a file keeps of it."""
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         """What a file keeps, by name."""
 
     @classmethod
-    def from_file(cls, state: State) -> object:
+    def _from_file(cls, state: State) -> object:
         """The value again."""
 
 
@@ -67,7 +67,7 @@ def restored(kind: type | None, name: str, state: State) -> Any:
     """A value of a registered class from what a file keeps of it."""
     if kind is None:
         raise GinghamError(f"The model file holds a value of unknown kind {name!r}. Update gingham.")
-    return kind.from_file(state) if issubclass(kind, Storable) else kind(**state)
+    return kind._from_file(state) if issubclass(kind, Storable) else kind(**state)
 
 
 def write(path: str | os.PathLike[str], kind: str, state: State) -> None:
@@ -132,18 +132,18 @@ def _check_parts(archive: zipfile.ZipFile, name: str) -> None:
     parts = archive.infolist()
     for part in parts:
         if part.flag_bits & ENCRYPTED:
-            raise GinghamError(f"{name!r} is encrypted, or it is damaged; gingham writes model files that are not.")
+            raise GinghamError(f"{name!r} is encrypted or damaged.")
         if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise GinghamError(f"{name!r} is packed in a way in which gingham packs no model file, or it is damaged.")
+            raise GinghamError(f"{name!r} is not compressed as gingham model files are, or it is damaged.")
         most = MOST_PACKED_TEXT if part.filename == MANIFEST else MOST_PACKED
         if part.file_size > max(SMALL, most * part.compress_size):
-            raise GinghamError(f"{name!r} is damaged: part {part.filename!r} would be unpacked to an absurd size.")
+            raise GinghamError(f"{name!r} is damaged: part {part.filename!r} would have an implausible size.")
         if part.filename != MANIFEST and part.file_size > SMALL:
             _check_array(archive, part, name)
     needed, memory = sum(part.file_size for part in parts), memory_bytes()
     if memory is not None and needed > memory:
         raise GinghamError(
-            f"{name!r} would be unpacked to {needed / 2**30:,.1f} GiB, and this machine has {memory / 2**30:,.1f} GiB."
+            f"{name!r} would need {needed / 2**30:,.1f} GiB of memory, but this machine has {memory / 2**30:,.1f} GiB."
         )
 
 
@@ -155,7 +155,7 @@ def _check_array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str) -> 
         }[np.lib.format.read_magic(stream)]  # fmt: skip
         shape, _, dtype = read_head(stream)
         if stream.tell() + math.prod(shape) * dtype.itemsize != part.file_size:
-            raise GinghamError(f"{name!r} is damaged: part {part.filename!r} is no array of its size.")
+            raise GinghamError(f"{name!r} is damaged: part {part.filename!r} is not an array of the stated size.")
 
 
 def memory_bytes() -> int | None:
@@ -205,7 +205,7 @@ class _Writing:
         if value is None or type(value) in (bool, int, float, str):
             return value
         if isinstance(value, Storable):
-            return self._value(type(value).__name__, value.to_file())
+            return self._value(type(value).__name__, value._to_file())
         if VALUES.get(type(value).__name__) is type(value):
             return self._value(type(value).__name__, fields_of(value))
         if isinstance(value, np.ndarray):

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "structure"))
 
 import files_visited
 
-MOST = {"grid fit": 24, "graph fit": 21, "layered fit": 18, "counts fit": 19, "gingham fit": 39, "gingham report": 34}
+MOST = {"grid fit": 28, "graph fit": 22, "layered fit": 21, "counts fit": 21, "gingham fit": 51, "gingham report": 40}
 
 
 @pytest.fixture(scope="module")

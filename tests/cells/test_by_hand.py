@@ -9,7 +9,7 @@ import pytest
 
 from gingham.cells import Absolute, Logarithmic, Mass, Pinball, Quadratic, TableLoss, ZeroOne
 from gingham.cells.families import Bernoulli, Categorical, Gaussian, Poisson
-from gingham.cells.losses import DENSITIES, HARD_MOVES, TABLE, floored, refuse_unmet, unmet
+from gingham.cells.losses import HARD_MOVES, TABLE, floored, refuse_unmet, unmet
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
 
@@ -45,7 +45,7 @@ def test_families_predict_their_means():
 
 
 def test_a_conjugate_prior_weighs_as_many_tuples_as_it_says():
-    assert Gaussian(2.0).log_prior(np.array([[0.0, 1.0]])) == 0.0  # nothing is known of the typical tuple yet
+    assert Gaussian(2.0).log_prior(np.array([[0.0, 1.0]])) == 0.0  # nothing is known of the typical observation yet
     assert Gaussian(0.0).informed(np.array([1.0, 0.0, 1.0])).log_prior(np.array([[0.0, 1.0]])) == 0.0
     typical = Gaussian(2.0).informed(np.array([4.0, 0.0, 4.0]))  # mean 0, second moment 1
     assert typical.log_prior(np.array([[0.0, 1.0]])) == pytest.approx(-2 * (0.5 * log(2 * np.pi) + 0.5))
@@ -130,11 +130,9 @@ def test_needs_name_the_first_cell_that_does_not_meet_them():
     assert unmet((TABLE, HARD_MOVES), (ZeroOne(COIN), Absolute(STARS))) is None
     need, cell = unmet((TABLE,), (ZeroOne(COIN), Quadratic(), Mass()))
     assert (need, cell.name) == (TABLE, "quadratic")
-    assert not DENSITIES.met(Quadratic())
-    assert DENSITIES.met(Mass())
-    refuse_unmet("Somebody", (DENSITIES,), (Mass(),))
-    with pytest.raises(GinghamError, match=r"Somebody needs densities .*, not 'quadratic' cells"):
-        refuse_unmet("Somebody", (DENSITIES,), (Quadratic(),))
+    refuse_unmet("Somebody", (TABLE,), (ZeroOne(COIN),))
+    with pytest.raises(GinghamError, match=r"Somebody needs .*, not 'quadratic' cells"):
+        refuse_unmet("Somebody", (TABLE,), (Quadratic(),))
 
 
 def test_a_table_called_convex_is_looked_at():

@@ -12,6 +12,7 @@ from gingham.cells import (
     Mass,
     Pinball,
     Quadratic,
+    RankedProbability,
     TableLoss,
     ZeroOne,
     make_cell,
@@ -47,6 +48,7 @@ def test_coef_is_the_loss_of_each_label(cell):
         Pinball: lambda: np.where(y >= y[answer], 0.8 * (y - y[answer]), 0.2 * (y[answer] - y)),
         TableLoss: lambda: cell.table[:, answer],
         Logarithmic: lambda: -np.log(answer),
+        RankedProbability: lambda: sum((answer[: k + 1].sum() - (y <= y[k])) ** 2 for k in range(4)) / 4,
         Quadratic: lambda: (y - answer) ** 2,
     }[type(cell)]()
     np.testing.assert_allclose(costs, by_hand, atol=1e-12)

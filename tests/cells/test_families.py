@@ -87,8 +87,8 @@ def test_floors_keep_every_density_finite():
 def test_cdf_is_that_of_scipy(name):
     family, sample = family_and_sample(name)
     theta = family.answer(total_statistics(family, sample))
-    law = stats.norm(theta[0], np.sqrt(theta[1])) if name == "gaussian" else stats.poisson(theta, loc=2)
-    np.testing.assert_allclose(family.cdf(theta, LABELS[name]), law.cdf(LABELS[name]))
+    distribution = stats.norm(theta[0], np.sqrt(theta[1])) if name == "gaussian" else stats.poisson(theta, loc=2)
+    np.testing.assert_allclose(family.cdf(theta, LABELS[name]), distribution.cdf(LABELS[name]))
 
 
 @pytest.mark.parametrize("name", FAMILIES)

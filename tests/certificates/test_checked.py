@@ -127,7 +127,7 @@ def test_copies_are_refused_at_every_door(kind):
         lambda: gg.certify(anew, X, y, sample_weight=weights, bound="split"),
         lambda: gg.certify_progressive(anew, X, y, sample_weight=weights),
     ):
-        with pytest.raises(gg.RefusedCertificate, match=r"of the rows repeat others exactly|Every row stands"):
+        with pytest.raises(gg.RefusedCertificate, match=r"of the rows repeat others exactly|Every row occurs"):
             attempt()
 
 
@@ -137,7 +137,7 @@ def test_bootstrapped_measurements_are_refused_whatever_their_number():
     X, _ = noise(300, n_items=(400, 300))
     y, rows = rng.random(300) * 4 + 1, rng.integers(0, 300, 900)
     model = gg.CoClusteringRegressor(2, loss="quadratic", bounds=(1, 5), offsets=False, random_state=0)
-    with pytest.raises(gg.RefusedCertificate, match="any numbers do not repeat"):
+    with pytest.raises(gg.RefusedCertificate, match="real-valued labels do not repeat"):
         gg.certify(model.fit(X[rows], y[rows]), X[rows], y[rows])
 
 
@@ -146,8 +146,8 @@ def test_independent_draws_that_repeat_are_not_copies_and_are_named(rates):
     """1,000 tables in benchmarks/robustness; here some, none of which may be refused."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        law = np.ones(700) if rates == "one rate" else 1.0 / np.arange(1, 701)
-        rows = rng.choice(700, 900, p=law / law.sum())
+        distribution = np.ones(700) if rates == "one rate" else 1.0 / np.arange(1, 701)
+        rows = rng.choice(700, 900, p=distribution / distribution.sum())
         X = np.column_stack([rows % 35, rows // 35])
         y = 1 + (rows * 7919) % 5  # the label is a function of the ids: all that comes again repeats exactly
         found = gg.certify([np.zeros(35), np.zeros(20)], X, y, alphabet=STARS, items=[np.arange(35), np.arange(20)])
@@ -159,7 +159,7 @@ def test_what_is_listed_once_with_its_count_was_said_to_be_drawn():
     fitted = gg.CoClusteringRegressor(**GRID).fit(X, y)
     found = gg.certify(fitted, X, y, sample_weight=np.full(400, 3))
     assert statuses(found)["weights"] == "given"
-    assert found.n_tuples == 1200
+    assert found.n_observations == 1200
 
 
 # rows of few users

@@ -109,6 +109,9 @@ def test_renamings_of_a_hard_clustering_count_distinct_assignments():
     names = {tuple(np.array(p)[where]) for p in permutations(range(4))}
     assert cx.renamings([np.eye(4)[where]]) == pytest.approx(log(len(names)))
     assert cx.renamings([np.full((3, 2), 0.5)]) == 0.0
+    late = np.eye(2)[np.arange(1500) % 2]
+    late[-1] = 0.5  # one soft item behind many hard ones
+    assert cx.renamings([late]) == 0.0
 
 
 def test_divergence_from_a_given_prior():

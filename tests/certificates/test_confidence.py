@@ -67,7 +67,6 @@ DOORS = {
     "counts": lambda d: counted().certify(1 + GRAPH, d, GRAPH.shape),
     "predictions": lambda d: gg.certify_predictions(Y, Y, alphabet=STARS, delta=d),
     "betting": lambda d: gg.certify_predictions(Y, Y, alphabet=STARS, delta=d, method="betting"),
-    "maurer-pontil": lambda d: gg.certify_predictions(Y, Y, alphabet=STARS, delta=d, method="maurer-pontil"),
     "progressive": lambda d: gg.certify_progressive(grid(), X, Y, delta=d),
     "stream of losses": lambda d: Progressive(nu=2.0, delta=d),
     "ranking": lambda d: gg.certify_ranking({u: [0, 1] for u in range(6)}, np.unique(X, axis=0), at=2, delta=d),
@@ -77,9 +76,6 @@ DOORS = {
     "views": lambda d: explanatory().certify(delta=d),
     "clusters": lambda d: certify_clusters(HALF, HALF, HALF, HALF, HALF, 20, d),
     "path": lambda d: gg.beta_path(grid(), X, Y, [1.0], cv=0, delta=d),
-    "workload": lambda d: gg.workload_path(
-        gg.GraphClustering(2, random_state=0, alphabet=(0, 1)), GRAPH, [0.5], delta=d
-    ),
     "theorem 11": lambda d: papers.theorem11([np.eye(2)], 50, d),
     "appendix B": lambda d: papers.quantised(0.2, 3.0, 4, 50, d),
     "P4": lambda d: papers.p4_theorem1(30, 2, 2, d),
@@ -89,7 +85,7 @@ DOORS = {
 def test_there_is_no_other_door():
     """Every public function that takes δ is among them."""
     here = {
-        "certify", "certify_predictions", "certify_progressive", "certify_ranking", "beta_path", "workload_path",
+        "certify", "certify_predictions", "certify_progressive", "certify_ranking", "beta_path",
     }  # fmt: skip
     found = set()
     for name in gg.__all__:
@@ -97,7 +93,7 @@ def test_there_is_no_other_door():
         code = getattr(value, "__code__", None) or getattr(getattr(value, "__init__", None), "__code__", None)
         if code is not None and "delta" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             found.add(name)
-    results = {"Workload", "RankingCertificate", "Certificate"}  # what a door returns
+    results = {"RankingCertificate", "Certificate"}  # what a door returns
     assert found - results <= here
 
 

@@ -46,19 +46,12 @@ def test_inverse_is_exact_over_the_whole_range(p):
         assert abs(Decimal(dv.kl_lower(1 - p, epsilon)) - (1 - true)) <= Decimal("1e-12")
 
 
-def test_arrays_and_numbers_agree():
-    p = np.array([0.0, 1e-300, 0.2, 0.7, 1.0])
-    for epsilon in (0.0, 1e-9, 0.3, 40.0):
-        for inverse in (dv.kl_upper, dv.kl_lower):
-            np.testing.assert_allclose(inverse(p, epsilon), [inverse(x, epsilon) for x in p], atol=1e-15)
-
-
 def test_inverse_at_the_ends():
     assert dv.kl_upper(0.0, 0.25) == pytest.approx(1 - exp(-0.25), abs=1e-15)
     assert dv.kl_upper(1.0, 0.3) == 1.0
     assert dv.kl_upper(0.2, float("inf")) == 1.0
     assert dv.kl_lower(0.2, float("inf")) == 0.0
-    np.testing.assert_allclose(dv.kl_upper(np.array([0.0, 0.37, 1.0]), 0.0), [0.0, 0.37, 1.0], atol=1e-15)
+    assert [dv.kl_upper(p, 0.0) for p in (0.0, 0.37, 1.0)] == pytest.approx([0.0, 0.37, 1.0], abs=1e-15)
 
 
 @settings(max_examples=100, deadline=None)
@@ -111,20 +104,20 @@ def test_shtarkov_recurrence_equals_brute_force(size, n):
 
 def test_poisson_binomial_equals_enumeration():
     q = np.random.default_rng(0).random((9, 3))
-    law = coins_.poisson_binomial(q)
+    distribution = coins_.poisson_binomial(q)
     for c in range(3):
         true = np.zeros(10)
         for flips in product([0, 1], repeat=9):
             true[sum(flips)] += np.prod(np.where(flips, q[:, c], 1 - q[:, c]))
-        np.testing.assert_allclose(law[c], true, atol=1e-14)
+        np.testing.assert_allclose(distribution[c], true, atol=1e-14)
 
 
 def test_poisson_binomial_of_many_coins():
     q = np.random.default_rng(1).random((1500, 2)) ** 3
-    law = coins_.poisson_binomial(q)
+    distribution = coins_.poisson_binomial(q)
     k = np.arange(1501)
-    np.testing.assert_allclose(law @ k, q.sum(0), rtol=1e-10)
-    np.testing.assert_allclose(law @ k**2 - (law @ k) ** 2, (q * (1 - q)).sum(0), rtol=1e-7)
+    np.testing.assert_allclose(distribution @ k, q.sum(0), rtol=1e-10)
+    np.testing.assert_allclose(distribution @ k**2 - (distribution @ k) ** 2, (q * (1 - q)).sum(0), rtol=1e-7)
     assert coins_.poisson_binomial(np.full((64, 1), 0.5))[0, 32] == pytest.approx(comb(64, 32) / 2**64)
     assert coins_.poisson_binomial(np.zeros((0, 2))).tolist() == [[1.0], [1.0]]
 
@@ -134,10 +127,10 @@ def test_expected_log_factorials_equal_one_coin_at_a_time(power):
     """Cutting off what is out of reach may raise a price, by nothing that could be seen, and never lower it."""
     q = np.random.default_rng(4).random((900, 2)) ** power
     for c, found in enumerate(coins_.expected_log_factorials(q)):
-        law = np.ones(1)
+        distribution = np.ones(1)
         for p in q[:, c]:
-            law = np.convolve(law, [1 - p, p])
-        exact = law @ gammaln(np.arange(901) + 1.0)
+            distribution = np.convolve(distribution, [1 - p, p])
+        exact = distribution @ gammaln(np.arange(901) + 1.0)
         assert exact - 1e-7 <= found <= exact + 1e-9
 
 
@@ -156,13 +149,13 @@ def test_prices_by_moments_and_by_laws_agree_and_are_never_too_low(softness):
 
 def test_coins_that_are_rare():
     coins = np.random.default_rng(8).random(3000) * coins_.RARE
-    law = coins_.rare_law([(coins**k).sum() for k in range(1, coins_.RARE_POWERS + 1)])
+    distribution = coins_.rare_distribution([(coins**k).sum() for k in range(1, coins_.RARE_POWERS + 1)])
     expected = coins_.poisson_binomial(coins[:, None])[0]
-    np.testing.assert_allclose(law, expected[: len(law)], atol=1e-13)
-    assert expected[len(law) :].sum() < 1e-12
-    assert coins_.rare_law([0.0])[0] == pytest.approx(1.0)
+    np.testing.assert_allclose(distribution, expected[: len(distribution)], atol=1e-13)
+    assert expected[len(distribution) :].sum() < 1e-12
+    assert coins_.rare_distribution([0.0])[0] == pytest.approx(1.0)
     several = np.array([[(coins[:n] ** k).sum() for n in (0, 20, len(coins))] for k in range(1, 25)])
-    for n, together in zip((0, 20, len(coins)), coins_.rare_law(several)):
+    for n, together in zip((0, 20, len(coins)), coins_.rare_distribution(several)):
         alone = coins_.poisson_binomial(coins[:n, None])[0]
         np.testing.assert_allclose(together[: len(alone)], alone[: len(together)], atol=1e-12)
 
@@ -218,7 +211,7 @@ def test_information_of_one_cluster_and_of_singletons():
 
 
 def test_sizes_must_be_whole():
-    with pytest.raises(GinghamError, match="whole number"):
+    with pytest.raises(GinghamError, match="integer"):
         bounds.ln_xi(2.5)
 
 

@@ -25,7 +25,9 @@ def test_equation_15_by_hand():
     n, k, pairs = 300, 3, 300 * 299 / 2
     step = 5 * k * k / pairs
     correction = step + step**2 / 4
-    epsilon = (n * model.information_ + k * log(n) - k * k * log(step) + 0.5 * log(4 * pairs / 0.05**2)) / pairs
+    epsilon = (
+        n * model.posterior_.information[0] + k * log(n) - k * k * log(step) + 0.5 * log(4 * pairs / 0.05**2)
+    ) / pairs
     by_hand = kl_upper(model.posterior_.gibbs_loss(sample) + correction, epsilon) + correction
     assert equation15(model.posterior_, sample).value == pytest.approx(by_hand)
     with pytest.raises(RefusedCertificate, match="quadratic"):
@@ -36,7 +38,7 @@ def test_absent_pairs_count_the_same_listed_or_not():
     dense = GRAPH.adjacency.toarray()
     everywhere = from_graph(dense, pairs="listed")  # all pairs listed, zeros too
     sparse_one = from_graph(GRAPH.adjacency)
-    assert everywhere.n_tuples == sparse_one.n_tuples
+    assert everywhere.n_observations == sparse_one.n_observations
     values = []
     for sample in (everywhere, sparse_one):
         for cell, pairs in (
@@ -45,7 +47,7 @@ def test_absent_pairs_count_the_same_listed_or_not():
         ):
             posterior = posterior_of_labels(GRAPH.labels, pairs, loss=lambda _, cell=cell: cell, alphabet=(0, 1))[0]
             found = certify(posterior, pairs)
-            assert found.n_tuples == 300 * 299 / 2
+            assert found.n_observations == 300 * 299 / 2
             values.append((found.value, found.empirical))
     np.testing.assert_allclose(values, [values[1]] * 4, rtol=2e-3)  # without an alphabet losses are rounded up
     assert values[0] == pytest.approx(values[2], rel=1e-9)

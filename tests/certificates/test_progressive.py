@@ -25,7 +25,7 @@ from gingham.certificates.progressive import (
     combined_variance,
     draws_in_order,
 )
-from gingham.losses import TableLoss
+from gingham.losses import Pinball, TableLoss
 
 
 def test_the_bound_by_hand():
@@ -70,8 +70,8 @@ def test_references_by_hand():
     assert certificate.empirical == pytest.approx(2 * np.mean(expected))
     assert not certificate.anytime
     assert any("each from the population" in a.text for a in certificate.assumptions)
-    assert "Tests on 4 tuples, 2 of them by the members themselves, estimate it at" in certificate.explain()
-    assert certificate.n_tuples == 4
+    assert "Tests on 4 observations, 2 by the members themselves, estimate it at" in certificate.explain()
+    assert certificate.n_observations == 4
     assert certificate.parameters["references"] == 1
     assert combined_variance([7]) == 7
     assert combined_variance([8, 4, 2]) == pytest.approx(4 * (1 / 8 + 0.2 / 4 + 0.2 / 2))
@@ -114,7 +114,7 @@ def test_references_need_a_stream_of_their_own_and_end_it():
         stream.with_references([[0.0, 0.0], [0.0]])
     with pytest.raises(GinghamError, match="has ended"):
         stream.add([0.0])
-    with pytest.raises(RefusedCertificate, match="No tuple"):
+    with pytest.raises(RefusedCertificate, match="No observation"):
         stream.certificate  # noqa: B018
 
 
@@ -141,10 +141,10 @@ def failure_with_references(delta, price, nu, reference_risk, joint, n_before, n
         chance = np.prod(np.where(begin == 1, reference_risk, 1 - reference_risk))
         probability, risk = np.full(len(worlds), chance), np.zeros(len(worlds))
         for t in range(n_members):
-            law = joint(outcomes[worlds[:, :t]], begin)
-            np.testing.assert_allclose(law[:, 1] + law[:, 3], reference_risk)
-            probability *= law[np.arange(len(worlds)), worlds[:, t]]
-            risk += law[:, 2] + law[:, 3]
+            distribution = joint(outcomes[worlds[:, :t]], begin)
+            np.testing.assert_allclose(distribution[:, 1] + distribution[:, 3], reference_risk)
+            probability *= distribution[np.arange(len(worlds)), worlds[:, t]]
+            risk += distribution[:, 2] + distribution[:, 3]
         x, b = outcomes[worlds][:, :, 0], outcomes[worlds][:, :, 1]
         n, many = n_members, n_before + n_members
         before = np.log(nu - n / many * begin).sum()
@@ -161,8 +161,8 @@ def failure_with_references(delta, price, nu, reference_risk, joint, n_before, n
 
 def independent_members(risk):
     def joint(past, begin):
-        law = np.outer([1 - risk, risk], [0.5, 0.5]).ravel()
-        return np.tile(law, (len(past), 1))
+        distribution = np.outer([1 - risk, risk], [0.5, 0.5]).ravel()
+        return np.tile(distribution, (len(past), 1))
 
     return joint
 
@@ -266,7 +266,7 @@ def test_a_stream_is_the_same_however_it_is_cut():
     for part in np.array_split(losses, 7):
         certificate = parts.add(part)
     assert certificate.value == pytest.approx(whole.value, rel=1e-12)
-    assert certificate.n_tuples == 300
+    assert certificate.n_observations == 300
     assert certificate.anytime
     counted = Progressive(nu=2.0).add([0.0, 1.0], counts=np.array([7, 3]))
     assert counted.value == Progressive(nu=2.0).add([0.0] * 7 + [1.0] * 3).value
@@ -295,7 +295,7 @@ def test_a_plan_with_references():
 
 
 def test_nothing_tested_yet_is_refused():
-    with pytest.raises(RefusedCertificate, match="No tuple"):
+    with pytest.raises(RefusedCertificate, match="No observation"):
         Progressive(nu=2.0).certificate  # noqa: B018
 
 
@@ -304,7 +304,7 @@ def test_losses_outside_their_range_are_an_error_and_not_counted(losses):
     stream = Progressive(nu=2.0)
     with pytest.raises(RefusedCertificate, match="outside the range"):
         stream.add(losses)
-    assert stream.n_tuples == 0
+    assert stream.n_observations == 0
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5, float("nan"), float("inf")])
@@ -342,7 +342,7 @@ def test_losses_of_single_predictions():
     stars = range(1, 6)
     assert stated_loss("absolute", stars).losses(y, guess).tolist() == [1.0, 0.0, 1.5]
     assert stated_loss("quadratic", None, (0, 10)).scaled(y, guess) == pytest.approx([0.01, 0, 0.0225])
-    assert stated_loss("pinball", stars, quantile=0.9).losses(y, guess) == pytest.approx([0.1, 0, 1.35])
+    assert stated_loss(partial(Pinball, quantile=0.9), stars).losses(y, guess) == pytest.approx([0.1, 0, 1.35])
     assert stated_loss("zero-one", "abc").losses(np.array(["a", "b"]), np.array(["a", "c"])).tolist() == [0.0, 1.0]
     table = stated_loss([[0, 2], [-1, 0]], (0, 1))
     assert (*loss_scale(table.cell), table.convex) == (-1.0, 3.0, False)
@@ -367,7 +367,7 @@ def test_a_convex_table_is_judged_by_itself():
 
 @pytest.mark.parametrize("name", ["absolute", "quadratic", "pinball"])
 def test_losses_never_exceed_their_range(name):
-    loss = stated_loss(name, None, (-2, 3), quantile=0.3)
+    loss = stated_loss(partial(Pinball, quantile=0.3) if name == "pinball" else name, None, (-2, 3))
     y, guess = (a.ravel() for a in np.meshgrid(np.linspace(-2, 3, 21), np.linspace(-2, 3, 21)))
     scaled = loss.scaled(y, guess)
     assert scaled.min() >= 0
@@ -383,7 +383,7 @@ def test_losses_never_exceed_their_range(name):
         ({"loss": "absolute", "label_bounds": (0, 1)}, [0.5, 1], [0, float("nan")], "row 1 is nan"),
         ({"loss": "zero-one", "alphabet": (0, 1)}, [0, 1], [0, 0.5], "not in the alphabet"),
         ({"loss": "log", "alphabet": (0, 1)}, [0, 1], [[1.0, 0.0], [0.5, 0.5]], "at least"),
-        ({"loss": "log", "alphabet": (0, 1)}, [0, 1], [[0.9, 0.9], [0.5, 0.5]], "add up"),
+        ({"loss": "log", "alphabet": (0, 1)}, [0, 1], [[0.9, 0.9], [0.5, 0.5]], "sum to one"),
     ],
 )
 def test_what_lies_outside_is_an_error_never_moved_inside(options, y, guess, words):

@@ -151,7 +151,7 @@ def test_two_rankings_are_compared_user_by_user():
     assert "is lower than the second's" in better.explain()
     other = gg.certify_ranking(poor, hidden, at=2, against=good)
     assert not other.better
-    assert "nothing is proved" in other.explain()
+    assert "no difference is proved" in other.explain()
     assert gg.certify_ranking(good, hidden, at=2, against=good).value >= 0
 
 
@@ -186,6 +186,23 @@ def test_without_replacement_closes_as_users_are_used_up():
         betting_without_replacement(population[:250], 500, 0.0, 0.05, 0).value
         < betting(population[:250], 0.0, 0.05, 0).value
     )
+
+
+def test_the_bound_without_replacement_by_hand():
+    """The wealth Π (ν_t − X_t)/(ν_t − m_t), m_t = (N L − S)/(N − t + 1) the mean of those that are left, meets 1/δ."""
+    losses, N, delta, seed = [0.3, 0.1, 0.6, 0.2, 0.4, 0.1] * 5, 60, 0.2, 3
+    value = betting_without_replacement(np.array(losses), N, 0.0, delta, seed).value
+    x = np.random.default_rng(seed).permutation(losses)
+    horizon, total, wealth, most, mean, squares = 30 / (1 - 30 / 61), 0.0, 1.0, 0.0, 0.5, 0.25
+    for t in range(1, 31):
+        spread = np.sqrt(squares / t)
+        nu = max((mean if t > 1 else 0.5) + spread * np.sqrt(horizon / (2 * log(1 / delta))), 1.001)
+        left = (N * value - total) / (N - (t - 1))
+        wealth *= (nu - x[t - 1]) / (nu - left)
+        most, total = max(most, wealth), total + x[t - 1]
+        mean = (0.5 + total) / (t + 1)
+        squares += (x[t - 1] - mean) ** 2
+    assert most == pytest.approx(1 / delta, rel=1e-6)
 
 
 # coverage: 1600 worlds a case, rankers that are as awkward as the bound allows
@@ -234,12 +251,12 @@ def test_coverage_over_drawn_users(kind):
 @pytest.mark.parametrize("kind", ["lottery", "coin", "mixed", "steady"])
 def test_coverage_over_hiding_for_fixed_users(kind):
     """The users stay the same in all worlds, with different chances each; only what is hidden changes."""
-    from gingham.certificates.bounds import GibbsLaw, log_wealth
+    from gingham.certificates.bounds import LossDistribution, log_wealth
 
     rng = np.random.default_rng(2)
     miss = world(rng, kind, 60)
     fails = sum(
-        log_wealth(GibbsLaw.of(hits(rng, miss, 3), np.ones(60)), 0.0, 60, DELTA).value < miss.mean()
+        log_wealth(LossDistribution.of(hits(rng, miss, 3), np.ones(60)), 0.0, 60, DELTA).value < miss.mean()
         for _ in range(WORLDS)
     )
     assert often(fails)

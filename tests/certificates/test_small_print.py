@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham.cells import Logarithmic, Quadratic, ZeroOne
+from gingham.cells import Logarithmic, Quadratic, ZeroOne, make_cell
 from gingham.certificates import Assumption, Progressive, papers
 from gingham.certificates.assumptions import labels_given
 from gingham.certificates.certificate import Certificate
+from gingham.certificates.evidence import BINS, _bins
 from gingham.certificates.holdout import betting
 from gingham.certificates.losses import between_labels, stated_loss
 from gingham.certificates.poisson_binomial import CLOSE, expected_log_factorials, poisson_binomial
@@ -75,7 +76,7 @@ def test_a_ranking_says_what_it_promises():
     assert "the first ranking's miss rate at 20 is lower than the second's, by 0.125 at least on average" in told
     assert "with confidence 95 %" in told
     told = RankingCertificate(0.125, -0.25, **facts, paired=True).explain()
-    assert "less the second's is at most 0.125: nothing is proved" in told
+    assert "less the second's is at most 0.125: no difference is proved" in told
     hidden = np.array([(user, 1) for user in range(5)])
     for n in (4, 6):
         with pytest.raises(GinghamError, match=f"returned {n} lists for 5 users"):
@@ -126,11 +127,11 @@ def test_p4_below_one_by_its_formula():
 
 def test_shares_of_the_price_add_up_to_a_hundred():
     certificate = Certificate(
-        value=0.5, empirical=0.25, bound="log-wealth", predictor="gibbs", delta=0.05, n_tuples=8,
+        value=0.5, empirical=0.25, bound="log-wealth", predictor="gibbs", delta=0.05, n_observations=8,
         terms={"clusters": 3.0, "confidence": 1.0}, assumptions=(), worst=1.0, evidence=None,
     )  # fmt: skip
     text = certificate.explain()
-    assert "4.0 in all, 0.5 a tuple" in text
+    assert "4.0 in all, 0.5 per observation" in text
     assert "75.0 %" in text
     assert "25.0 %" in text
 
@@ -153,7 +154,7 @@ def test_who_is_covered_is_said():
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_hidden_pairs_have_two_columns(columns):
-    with pytest.raises(GinghamError, match=f"it has {columns} columns"):
+    with pytest.raises(GinghamError, match=f"these have {columns} columns"):
         certify_ranking({0: [1]}, np.zeros((3, columns), dtype=int))
 
 
@@ -178,9 +179,17 @@ def test_distributions_are_cut_after_their_smoothing_is_taken_off():
 
 @pytest.mark.parametrize("n", [400, 1500])
 def test_expected_log_factorials_are_exact_to_the_stated_error(n):
-    """The polynomial is taken only where it is as close to the law itself as stated."""
+    """The polynomial is taken only where it is as close to the distribution itself as stated."""
     for p in (0.35, 0.5, 0.8, 0.95):
         coins = np.full(n, p)
-        law = poisson_binomial(np.column_stack([coins, 1 - coins]))[0]
-        exact = float(law @ np.cumsum(np.log(np.maximum(np.arange(n + 1), 1))))
+        distribution = poisson_binomial(np.column_stack([coins, 1 - coins]))[0]
+        exact = float(distribution @ np.cumsum(np.log(np.maximum(np.arange(n + 1), 1))))
         assert expected_log_factorials(np.column_stack([coins, 1 - coins]))[0] == pytest.approx(exact, abs=2 * CLOSE)
+
+
+def test_misses_are_rounded_up_and_never_down():
+    cell = make_cell("quadratic", None, (0.0, 1.0))
+    labels, answers = np.random.default_rng(0).random((2, 500))
+    steps = _bins(cell, labels, answers) / BINS - cell.miss(labels, answers)
+    assert steps.min() > -1e-9
+    assert steps.max() < 1.001 / BINS

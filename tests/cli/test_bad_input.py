@@ -146,7 +146,6 @@ CASES: dict[str, tuple[list[str], str]] = {
     "no axis": (fit("good.csv", "--axes", ",", drop=("--axes",)), "--axes is empty"),
     "axes missing": (fit("nomovie.csv", drop=("--axes",)), "gingham needs two sides"),
     "label missing": (fit("good.csv", "--model", "coclustering", drop=("--label",)), "name it with --label"),
-    "no wide table": (fit("good.csv", "--wide", drop=("--axes", "--label")), "No side lies in the columns"),
     "unknown label": (fit("good.csv", "--label", "stars", drop=("--label",)), "a column 'stars'"),
     "label is an axis": (fit("good.csv", "--label", "user", drop=("--label",)), "both an axis and the label"),
     "unknown weight": (fit("good.csv", "--weight", "n"), "--weight names a column 'n'"),
@@ -169,7 +168,7 @@ CASES: dict[str, tuple[list[str], str]] = {
         fit("texts.csv", "--model", "joint", "--loss", "quadratic"),
         "needs numeric labels",
     ),
-    "negative weights": (fit("negative.csv", "--weight", "n"), "negative"),
+    "negative weights": (fit("negative.csv", "--weight", "n"), "weights must be finite and ≥ 0"),
     "zero weights": (fit("zero.csv", "--weight", "n"), "All weights are zero"),
     "words as weights": (fit("wordweight.csv", "--weight", "n"), "must be numeric"),
     # the options
@@ -192,15 +191,15 @@ CASES: dict[str, tuple[list[str], str]] = {
     "unknown solver": (fit("good.csv", "--solver", "luck"), "solver='luck' is unknown"),
     "no starts": (fit("good.csv", "--starts", "0"), "--starts"),
     "no sweeps": (fit("good.csv", "--max-iter", "0"), "--max-iter"),
-    "all held out": (fit("good.csv", "--holdout", "1"), "must be from 0 to below 1"),
-    "negative holdout": (fit("good.csv", "--holdout", "-0.2"), "must be from 0 to below 1"),
+    "all held out": (fit("good.csv", "--holdout", "1"), "must be at least 0 and below 1"),
+    "negative holdout": (fit("good.csv", "--holdout", "-0.2"), "must be at least 0 and below 1"),
     "negative seed": (fit("good.csv", "--seed", "-1"), "--seed"),
     "seed of 23 digits": (fit("good.csv", "--seed", "12345678901234567890123"), "--seed"),
-    "labels of 1e308": (fit("vast.csv"), "is too large to compute with"),
+    "labels of 1e308": (fit("vast.csv"), "is too large"),
     "weights of 1e308": (fit("vastweights.csv", "--weight", "n"), "more than 2**53"),
     "beta of 1e308": (fit("good.csv", "--beta", "1e308"), "is too large"),
     "an alphabet of two billion": (fit("good.csv", "--alphabet", "1..2000000000"), "has 2,000,000,000 values"),
-    "an alphabet without end": (fit("good.csv", "--alphabet", "1..99999999999999999999999"), "values; from 1 to"),
+    "an alphabet without end": (fit("good.csv", "--alphabet", "1..99999999999999999999999"), "values; 1 to"),
     "target is a folder": (fit("good.csv", "--out", ".", drop=("--out",)), "is a folder"),
     "target folder is absent": (fit("good.csv", "--out", "no/where.gingham", drop=("--out",)), "does not exist"),
     "target under a file": (fit("good.csv", "--out", "file/x.gingham", drop=("--out",)), "does not exist"),
@@ -218,7 +217,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "manifest is not JSON": (["predict", "json.gingham", "good.csv"], "damaged"),
     "unknown kind": (["predict", "kind.gingham", "good.csv"], "unknown kind 'Exploit'"),
     "kind is a function": (["predict", "load.gingham", "good.csv"], "unknown kind 'load'"),
-    "kind of another model": (["predict", "two_kinds.gingham", "good.csv"], "not the model in it"),
+    "kind of another model": (["predict", "two_kinds.gingham", "good.csv"], "contains another model"),
     "no state": (["predict", "stateless.gingham", "good.csv"], "damaged or foreign"),
     "unknown parameter": (["predict", "params.gingham", "good.csv"], "damaged"),
     "unknown kind of value": (["predict", "tag.gingham", "good.csv"], "unknown kind of value"),
@@ -263,10 +262,6 @@ CASES: dict[str, tuple[list[str], str]] = {
     "bounds and alphabet": (fit("good.csv", "--bounds", "1,5", "--alphabet", "1..5"), "others have --alphabet"),
     "bounds of words": (fit("texts.csv", "--bounds", "0,1"), "others have --alphabet"),
     # what a kind has no use for
-    "beta of views": (
-        fit("good.csv", "--model", "pairwise", "--beta", "1", "--axes", "user;rating", drop=("--axes", "--label")),
-        "no use for --beta",
-    ),
     "bounds of counts": (
         fit("good.csv", "--model", "cooccurrence", "--bounds", "0,1", drop=("--label",)),
         "no use for --bounds",
@@ -277,37 +272,19 @@ CASES: dict[str, tuple[list[str], str]] = {
     "loss of a Bayesian model": (fit("good.csv", "--model", "bayesian", "--loss", "absolute"), "no use for --loss"),
     "held-out pairs": (
         fit("good.csv", "--model", "graph", "--holdout", ".1", drop=("--label",)),
-        "leave --holdout out",
-    ),
-    "all features held out": (
-        fit("good.csv", "--model", "information", "--holdout", ".99"),
-        "no feature to learn from",
+        "remove --holdout",
     ),
     "all tokens held out": (
         fit("good.csv", "--model", "cooccurrence", "--holdout", "1", drop=("--label",)),
-        "from 0 to below 1",
+        "at least 0 and below 1",
     ),
     "counts of three": (
         fit("good.csv", "--model", "cooccurrence", "--axes", "user,movie,rating", drop=("--axes", "--label")),
         "two columns of ids",
     ),
-    "features with holes": (fit("holes.csv", "--model", "information"), "have a missing value"),
     "rule of a joint model": (["predict", "good.gingham", "good.csv", "--axes", "user,movie"], "of a joint model"),
-    "path of layers": (
-        ["path", "good.csv", "--model", "layered", "--axes", "user,movie", "--label", "rating"],
-        "no β",
-    ),
-    "path of an unknown kind": (
-        ["path", "good.csv", "--model", "magic", "--axes", "user,movie", "--label", "rating"],
-        "--model 'magic' is unknown",
-    ),
-    "path without labels": (["path", "good.csv", "--axes", "user,movie"], "name it with --label"),
-    "path of a graph at zero": (
-        ["path", "good.csv", "--model", "graph", "--axes", "user,rating", "--betas", "0,1"],
-        "above 0",
-    ),
     "report with bad bounds": (["report", "good.gingham", "good.csv", "--bounds", "x"], "must be two numbers"),
-    "layers of words": (fit("texts.csv", "--model", "layered"), "predicts numbers"),
+    "layers of too many words": (fit("texts.csv", "--model", "layered"), "layers take at most 255"),
     "graph of three": (
         fit("good.csv", "--model", "graph", "--axes", "user,movie,rating", drop=("--axes", "--label")),
         "two columns of ids",
@@ -320,25 +297,14 @@ CASES: dict[str, tuple[list[str], str]] = {
         fit("good.csv", "--model", "graph", "--axes", "user,rating", "--weight", "movie", drop=("--axes", "--label")),
         "finite numbers",
     ),
-    "one view": (fit("good.csv", "--model", "pairwise", drop=("--label",)), "two or more views"),
-    "views of words": (
-        fit("good.csv", "--model", "pairwise", "--axes", "user;movie", drop=("--axes", "--label")),
-        "must hold finite numbers",
-    ),
-    "features without values": (fit("good.csv", "--model", "information", drop=("--label",)), "with --label"),
     "negative counts": (
         fit("negative.csv", "--model", "cooccurrence", "--weight", "n", drop=("--label",)),
-        "counts are not negative",
+        "counts are at least 0",
     ),
-    "path of nothing": (["report", "good.gingham", "good.csv", "--path", "good.csv"], "gingham path --json"),
     "simplify to nothing": (["simplify", "good.gingham", "good.csv", "--clusters", "0,1"], "must be an integer ≥ 1"),
     "simplify below the loss": (["simplify", "good.gingham", "good.csv", "--max-loss", "0"], "cannot be kept"),
-    "betas in words": (
-        ["path", "good.csv", "--axes", "user,movie", "--label", "rating", "--betas", "a,b"],
-        "must be numbers",
-    ),
     "unknown data set": (["datasets", "netflix"], "There is no data set 'netflix'"),
-    "clusters of nothing": (["clusters", "absent.gingham"], "There is no model file"),
+    "groups of nothing": (["describe", "absent.gingham"], "There is no model file"),
     # the command itself
     "unknown command": (["frobnicate"], "No such command"),
     "too many arguments": (["predict", "a", "b", "c"], "unexpected extra argument"),
@@ -358,7 +324,7 @@ def test_bad_input_gets_its_sentence(gingham, folder, monkeypatch, name):
     assert ran.code == 2, ran.err
     assert sentence in " ".join(ran.err.split())
     assert "Traceback" not in ran.err + ran.out
-    assert "does not know" not in ran.err
+    assert "Internal error" not in ran.err
     assert not (folder / "out.gingham").exists()
 
 

@@ -17,13 +17,12 @@ from model_kinds import write_tables
 
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint
 INTERRUPTED = 130  # the exit code where there is no model yet
-AUTO = {"graph": ["--starts", "4"], "pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
+AUTO = {"graph": ["--starts", "4"], "cooccurrence": ["--clusters", "auto"]}
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.
 STAGES = {
     "coclustering": ["--clusters", "auto", "--starts", "2", "--objective", "certificate"],
     "tree": ["--merges", "auto"],
     "graph": ["--clusters", "auto", "--starts", "3"],
-    "information": ["--starts", "3"],
     "joint": ["--starts", "2"],
 }
 
@@ -69,7 +68,7 @@ def interrupted_and_resumed(gingham, monkeypatch, fit, out, press, after: int, l
     assert kept.exists(), (after, ran)
     assert storage.read(kept)[1]["stages"] is not None
     if ran.code == 0:
-        assert "--resume goes on" in ran.err
+        assert "--resume to continue" in ran.err
         assert gg.load(out).interrupted_
     else:
         assert ran.code == INTERRUPTED, ran.err
@@ -90,7 +89,7 @@ def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypa
     n = offers_of(gingham, monkeypatch, cases[kind].fit(whole, *options))
     assert n >= 3
     for after in sorted({1, 2, n // 2, n}):
-        last = after == n or kind == "information"  # its starts go side by side: all may end in that very sweep
+        last = after == n
         out = tmp_path / f"{after}.gingham"
         interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, CtrlC, after, last)
         assert contents(out) == contents(whole), (after, n)
@@ -102,9 +101,8 @@ def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypa
         ("coclustering", [], "gingham.fitting.projection.half_step"),
         ("coclustering", ["--solver", "sweep", "--starts", "2"], "gingham.fitting.sweep.size_cost"),
         ("graph", ["--starts", "2"], "gingham.models.graph.solvers.hard_answers"),
-        ("information", [], "gingham.fitting.sweep.board_cost"),
     ],
-    ids=["coclustering", "hard moves", "graph", "information"],
+    ids=["coclustering", "hard moves", "graph"],
 )
 def test_ctrl_c_in_the_middle_of_a_sweep(gingham, cases, kind, options, within, tmp_path, monkeypatch):
     whole = tmp_path / "whole.gingham"

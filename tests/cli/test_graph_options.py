@@ -26,7 +26,7 @@ def hubs(tmp_path):
         ([], True, "degree-corrected: "),
         (["--degree-correction", "yes"], True, "degree-corrected, as asked for"),
         (["--degree-correction", "no"], False, "plain, as asked for"),
-        (["--directed"], False, "the graph is directed"),
+        (["--directed"], False, "needs an undirected graph"),
     ],
 )
 def test_degree_correction_and_direction(gingham, hubs, options, corrected, words):

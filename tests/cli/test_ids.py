@@ -21,7 +21,6 @@ KINDS = {
     "coclustering": ("--label", "rating", "--clusters", "2,2", "--beta", "1"),
     "graph": ("--clusters", "2"),
     "cooccurrence": ("--clusters", "2,2"),
-    "information": ("--label", "rating", "--clusters", "2"),
     "ranking": (),
 }
 
@@ -46,10 +45,10 @@ def fitted(gingham, table, out, kind="coclustering", *more):
 
 
 def listed(gingham, model, axis="user") -> list[str]:
-    """The items of an axis, as the table of clusters has them."""
-    ran = gingham("clusters", model)
+    """The items of an axis, as the table of groups has them."""
+    ran = gingham("describe", model, "--items")
     assert ran.code == 0, ran.err
-    return sorted(row["item"] for row in csv.DictReader(io.StringIO(ran.out)) if row["axis"] == axis)
+    return sorted(row["item"] for row in csv.DictReader(io.StringIO(ran.out)) if row["side"] == axis)
 
 
 @pytest.mark.parametrize("users", [ALIKE, HUGE, NUL], ids=["alike", "huge", "nul"])
@@ -60,7 +59,7 @@ def test_ids_of_a_text_file_stay_apart(gingham, kind, users, tmp_path):
     assert listed(gingham, out) == sorted(users)
     ran = gingham("predict", out, table, "--out", told)
     assert ran.code == 0, ran.err
-    assert "never seen" not in ran.err
+    assert "not seen" not in ran.err
     with told.open(newline="", encoding="utf-8") as stream:
         assert [row["user"] for row in csv.DictReader(stream)] == [user for user, _, _ in rows(users)]
 
@@ -98,7 +97,7 @@ def test_other_spellings_of_a_known_number_are_unseen(gingham, tmp_path):
     assert [row["user"] for row in csv.DictReader(io.StringIO(ran.out))] == [user for user, _, _ in rows(spelled)]
     whole = pl.DataFrame({"user": [17.0, 18.0], "movie": ["film 1", "film 2"]})  # numbers have no spelling
     whole.write_parquet(tmp_path / "whole.parquet")
-    assert "never seen" not in gingham("predict", out, tmp_path / "whole.parquet").err
+    assert "not seen" not in gingham("predict", out, tmp_path / "whole.parquet").err
 
 
 def test_a_model_of_numbers_and_a_model_of_text_take_each_others_tables(gingham, tmp_path):
@@ -119,7 +118,7 @@ def test_a_model_made_in_python_keeps_text(gingham, tmp_path):
     model.save(tmp_path / "m.gingham")
     ran = gingham("predict", tmp_path / "m.gingham", table)
     assert ran.code == 0, ran.err
-    assert "never seen" not in ran.err
+    assert "not seen" not in ran.err
 
 
 def test_a_word_for_missing_among_numbers_is_a_missing_id(gingham, tmp_path):
@@ -158,7 +157,7 @@ def test_ids_of_other_types_stay_apart(gingham, name, kind, tmp_path):
     assert storage.read(out, gg.models.base._class_named)
     ran = gingham("predict", out, path, "--out", told)
     assert ran.code == 0, ran.err
-    assert "never seen" not in ran.err
+    assert "not seen" not in ran.err
     assert pl.read_parquet(told)["user"].equals(table["user"])  # as it came
 
 

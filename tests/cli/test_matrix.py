@@ -11,32 +11,22 @@ import pytest
 
 import gingham as gg
 from gingham.cli.app import run
-from gingham.cli.tables.kinds import KINDS as ALL_KINDS
+from gingham.cli.tables.kinds import KINDS
 from model_kinds import write_tables
 
-KINDS = tuple(ALL_KINDS)
 GRIDS = ("coclustering", "layered", "committee", "bayesian", "tree", "joint")
 
 # where a command has no meaning for a kind: what it says
 REFUSED = {
     ("simplify", "layered"): "Its layers add up",
-    ("simplify", "committee"): "clusters of its own",
+    ("simplify", "committee"): "Each member has its own clusters",
     ("simplify", "bayesian"): "memberships are mixed",
     ("simplify", "tree"): "merges are the coarser levels",
     ("simplify", "joint"): "share clusters",
-    ("simplify", "information"): "fewer --clusters",
-    ("simplify", "pairwise"): "order of their strength",
-    ("certify", "ranking"): "gg.certify_ranking",
     ("predict", "ranking"): "gingham recommend",
-    ("simplify", "ranking"): "do not take a ranking",
-    ("path", "ranking"): "no β",
-    ("path", "layered"): "no β",
-    ("path", "committee"): "--model coclustering",
-    ("path", "bayesian"): "no β",
-    ("path", "joint"): "its own β",
-    ("path", "information"): "no β",
-    ("path", "pairwise"): "no β",
-    ("clusters", "committee"): "clusters of its own",
+    ("simplify", "ranking"): "fewer n_groups",
+    ("simplify", "survey"): "Its layers add up",
+    ("predict", "survey"): "names a column 'question'",  # the table of the fit is wide
 }
 
 
@@ -89,11 +79,10 @@ def test_report(gingham, cases, models, kind, tmp_path):
         assert any(leaf["typical"] for leaf in leaves)
     assert data["tables"][0]["sums"][0][0]
     assert data["picture"]["groups"].startswith("data:image/png")
-    if kind in ("cooccurrence", "information", "pairwise"):  # of others the model keeps what was measured
+    if kind == "cooccurrence":  # of others the model keeps what was measured
         assert data["held_out"], "nothing was set aside"
-    if kind != "pairwise":  # every value of every object is in the table
-        assert any(best for best in data["sides"][0]["items"]["best"])
-    if data["certificates"] and kind != "graph":  # a graph has a certificate of its gain
+    assert any(best for best in data["sides"][0]["items"]["best"])
+    if data["certificates"] and kind not in ("graph", "ranking", "survey"):  # these have no constant beside them
         assert data["guarantee"]["better"] is not None
 
 
@@ -103,7 +92,7 @@ def test_certify(gingham, cases, models, kind):
     if stated:
         ran = gingham("certify", models[kind], cases[kind].file)
         assert ran.code == 2
-        assert "population=" in ran.err
+        assert "population=" in ran.err or "--alphabet no,yes" in ran.err
     slow = ["--no-progressive"] if kind in ("layered", "committee") else []  # many fits of many parts
     ran = gingham("certify", models[kind], cases[kind].file, "--json", *slow, *stated)
     if refused(ran, "certify", kind):
@@ -111,15 +100,15 @@ def test_certify(gingham, cases, models, kind):
     assert ran.code == 0, ran.err
     for facts in json.loads(ran.out).values():
         assert facts["delta"] in (0.05, 0.05 / 2, 0.05 / 3)  # shared by what is shown
-        if facts["bound"] == "gain":
+        if facts.get("bound") == "gain":
             assert facts["value"] < 0  # the planted blocks provably help
         elif facts.get("at_least"):
             assert 0 <= facts["value"] < facts["empirical"]
         else:
-            assert facts["empirical"] < facts["value"] < (facts["worst"] or 1e9)
+            assert facts["empirical"] < facts["value"] < (facts.get("worst") or 1e9)
     ran = gingham("certify", models[kind], cases[kind].file, "--no-progressive", *stated)
     assert ran.code == 0
-    assert "It rests on" in ran.out
+    assert "It assumes:" in ran.out
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,28 +121,9 @@ def test_predict(gingham, cases, models, kind):
     assert after.height == before.height
     new = [name for name in after.columns if name not in before.columns]
     assert new
-    assert after[new[0]].null_count() <= (0 if kind != "information" else after.height // 2)
+    assert after[new[0]].null_count() == 0
     if kind in GRIDS:
         assert (after["predicted_rating"] - after["rating"]).abs().mean() < 1.0
-    if kind == "information":
-        known = after.drop_nulls()
-        assert (known["predicted_value"] == known["value"]).mean() > 0.7
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_clusters(gingham, models, kind):
-    ran = gingham("clusters", models[kind])
-    assert ran.code == 0, ran.err
-    table = pl.read_csv(io.StringIO(ran.out))
-    assert table.columns == ["axis", "item", "cluster", "name", "share"]
-    assert table["cluster"].min() == 1
-    ran = gingham("clusters", models[kind], "--own")
-    if refused(ran, "clusters", kind):
-        return
-    assert ran.code == 0, ran.err
-    table = pl.read_csv(io.StringIO(ran.out))
-    assert table.columns == ["axis", "item", "cluster", "share"]
-    assert table["cluster"].min() >= (0 if kind == "pairwise" else 1)  # views have a background
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -170,27 +140,10 @@ def test_simplify(gingham, cases, models, kind, tmp_path):
         assert gingham("simplify", models[kind], cases[kind].file, "--out", tmp_path / "other.gingham").code == 0
     assert gingham("predict", out, cases[kind].file).code == 0
     assert gingham("certify", out, cases[kind].file, *cases[kind].stated).code == 0
-    assert gg.load(out).record_.axes == gg.load(models[kind]).record_.axes
+    assert gg.load(out)._record.axes == gg.load(models[kind])._record.axes
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_path(gingham, cases, kind):
-    case = cases[kind]
-    wanted = [o for o in case.options if o not in ("--beta", "1", "--max-iter", "20", "--holdout", ".1", ".4")]
-    if "-r" in wanted:
-        at = wanted.index("-r")
-        del wanted[at : at + 2]
-    wanted += case.stated
-    ran = gingham("path", case.file, "--model", kind, *wanted, "--betas", "3,1", "--cv", 2, "--json", "-q")
-    if refused(ran, "path", kind):
-        return
-    assert ran.code == 0, ran.err
-    facts = json.loads(ran.out)
-    assert facts["path"]["beta"] == [3.0, 1.0]
-    assert "certificate" in facts["best"]
-
-
-@pytest.mark.parametrize("kind", ["joint", "graph", "cooccurrence", "pairwise"])
+@pytest.mark.parametrize("kind", ["joint", "graph", "cooccurrence"])
 def test_file_and_columns_are_enough(gingham, cases, kind, tmp_path):
     """Sizes and settings are chosen where nothing is said; coclustering and its like are tested in test_commands."""
     wanted = [o for o in cases[kind].options if o not in ("--alphabet", "1..5", "--holdout", ".1", ".4")]
@@ -203,20 +156,8 @@ def test_file_and_columns_are_enough(gingham, cases, kind, tmp_path):
 
 
 def test_every_refusal_is_of_a_cell(cases):
-    commands = {"report", "certify", "predict", "simplify", "path", "clusters"}
+    commands = {"report", "certify", "predict", "simplify"}
     assert all(command in commands and kind in cases for command, kind in REFUSED)
-
-
-@pytest.mark.parametrize("kind", ["information", "pairwise"])
-def test_what_was_seen_certifies_nothing(gingham, cases, kind, tmp_path):
-    """Without features or objects set aside there is no certificate, but a page."""
-    case, out, page = cases[kind], tmp_path / "m.gingham", tmp_path / "r.html"
-    assert gingham(*case.fit(out, "--holdout", "0")).code == 0
-    ran = gingham("certify", out, case.file)
-    assert ran.code == 2
-    assert "--holdout .3" in ran.err
-    assert gingham("report", out, case.file, "--out", page).code == 0
-    assert "--holdout .3" in page_data(page)["refusal"]
 
 
 def test_layers_are_not_certified_on_the_rows_of_their_fit(gingham, cases, tmp_path):
@@ -224,15 +165,7 @@ def test_layers_are_not_certified_on_the_rows_of_their_fit(gingham, cases, tmp_p
     assert gingham(*case.fit(out, "--holdout", "0")).code == 0
     ran = gingham("certify", out, case.file, "--no-progressive")
     assert ran.code == 2
-    assert "rows set aside" in ran.err.replace("\n", " ")
-
-
-def test_other_objects_are_certified_too(gingham, cases, models, tmp_path):
-    other = tmp_path / "other.csv"
-    pl.read_csv(cases["pairwise"].file).sample(fraction=1.0, shuffle=True, seed=1).write_csv(other)
-    ran = gingham("certify", models["pairwise"], other)
-    assert ran.code == 0
-    assert "contradicted" in ran.out
+    assert "held-out rows" in ran.err.replace("\n", " ")
 
 
 def test_measured_labels_want_stated_bounds(gingham, tmp_path, cases):
@@ -246,7 +179,7 @@ def test_measured_labels_want_stated_bounds(gingham, tmp_path, cases):
     assert "--bounds" in ran.err
     ran = gingham("certify", out, path, "--no-progressive", "--bounds", "0,6")  # stated afterwards
     assert ran.code == 0
-    assert "From the training rows" in ran.out
+    assert "from the training rows" in ran.out
     assert gingham("certify", out, path, "--no-progressive", "--bounds", "2,4").code == 2
     assert gingham(*options, "--model", "layered", "--bounds", "0,6").code == 0
     assert gingham("certify", out, path, "--no-progressive").code == 0

@@ -21,8 +21,8 @@ def kind(monkeypatch):
     monkeypatch.setitem(vars(models), "TwoByTwo", TwoByTwo)
     monkeypatch.setitem(models.MODULES, "TwoByTwo", "grid.estimator")
     record = Kind(
-        "two-by-two", "two clusters per side.", "gingham fit table.csv --model two-by-two", "labels", ("TwoByTwo",),
-        unused=("clusters",), needs_label=True, no_path="Two clusters per side have no path.",
+        "two-by-two", "two clusters per side.", "labels", ("TwoByTwo",),
+        unused=("clusters",), needs_label=True,
     )  # fmt: skip
     monkeypatch.setitem(KINDS, record.name, record)
     return record.name
@@ -35,14 +35,12 @@ def test_commands_find_a_new_kind(gingham, ratings, kind, tmp_path):
     assert ran.code == 0, ran.err
     ran = gingham("predict", out, ratings)
     assert "predicted_rating" in pl.read_csv(io.StringIO(ran.out)).columns
-    assert gingham("clusters", out).code == 0
+    assert gingham("describe", out).code == 0
     assert gingham("certify", out, ratings, "--alphabet", "1..5").code == 0
     assert gingham("report", out, ratings, "--out", tmp_path / "r.html").code == 0
     assert kind in gingham("fit", "--help").out
     ran = gingham(*fit, "--clusters", "3")
     assert "has no use for --clusters" in ran.err
-    ran = gingham("path", ratings, "--axes", "user,movie", "--label", "rating", "--model", kind)
-    assert "have no path" in ran.err
 
 
 def test_a_kind_that_nobody_declares_is_refused(gingham, ratings):

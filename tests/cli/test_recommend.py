@@ -52,13 +52,32 @@ def test_the_page(gingham, model, tmp_path):
     assert "p01" in page.read_text("utf-8")
 
 
+def test_lists_that_obey_rules(gingham, model, tmp_path):
+    info = tmp_path / "products.csv"
+    brands = pl.DataFrame({"product": [f"p{p:02d}" for p in range(24)], "brand": [f"b{p % 6}" for p in range(24)]})
+    brands.write_csv(info)
+    ran = gingham("recommend", model, "--users", "3,4", "-n", 4, "--seen", "--info", info, "--at-most", "brand=1",
+                  "--at-least", "brand:b0=1", "--at-least", "long_tail=0.25", "--exclude", "p01")  # fmt: skip
+    assert ran.code == 0, ran.err
+    table = pl.read_csv(io.StringIO(ran.out)).join(brands, left_on="item", right_on="product")
+    assert {"free_place", "rule"} <= set(table.columns)
+    for _, part in table.group_by("user"):
+        assert part["brand"].n_unique() == 4
+        assert "b0" in part["brand"].to_list()
+        assert "p01" not in part["item"].to_list()
+    only = gingham("recommend", model, "--users", "3", "-n", 4, "--seen", "--only", "p05,p07")
+    assert set(pl.read_csv(io.StringIO(only.out))["item"]) == {"p05", "p07"}
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "Say for whom"),
-        (["--users", "3", "--all"], "Say for whom"),
-        (["--users", "9999"], "knows no user '9999'"),
-        (["--basket", "caviar"], "knows no item 'caviar'"),
+        (["--users", "3", "--at-most", "brand"], "must have the form COLUMN=NUMBER"),
+        (["--users", "3", "--at-most", "brand=3"], "give a table about items"),
+        ([], "Name the users"),
+        (["--users", "3", "--all"], "Name the users"),
+        (["--users", "9999"], "has no user '9999'"),
+        (["--basket", "caviar"], "has no item 'caviar'"),
     ],
 )
 def test_mistakes_get_a_sentence(gingham, model, options, words):
@@ -75,12 +94,4 @@ def test_options_of_other_kinds_are_refused(gingham, purchases, tmp_path):
     other = tmp_path / "other.gingham"
     assert gingham("fit", purchases, "--model", "cooccurrence", "--axes", "customer,product", "--clusters", "2,2",
                    "--out", other).code == 0  # fmt: skip
-    assert "is no ranking" in gingham("recommend", other, "--all").err
-
-
-def test_clusters_are_the_groups_of_the_reasons(gingham, model):
-    ran = gingham("clusters", model, "--own")
-    assert ran.code == 0, ran.err
-    table = pl.read_csv(io.StringIO(ran.out))
-    assert table["axis"].unique().to_list() == ["product"]
-    assert table["item"].n_unique() == table.height == 24
+    assert "is not a ranking" in gingham("recommend", other, "--all").err

@@ -54,7 +54,7 @@ def test_interrupted_in_a_sweep_and_resumed(gingham, ratings, expected, tmp_path
     assert checkpoint_of(out).exists()
     monkeypatch.setattr(projection, "half_step", step)
     ran = gingham(*arguments(ratings, out, "--resume"))
-    assert "Going on after" in ran.err
+    assert "Continuing after" in ran.err
     assert contents(out) == expected
     assert not checkpoint_of(out).exists()
 
@@ -104,7 +104,7 @@ def test_a_checkpoint_is_known_by_data_types_weights_and_options(gingham, plante
         assert refused in resumed(table, *more).err, more
     ran = resumed(table)
     assert ran.code == 0
-    assert "Going on after" in ran.err
+    assert "Continuing after" in ran.err
 
 
 def test_a_damaged_checkpoint_is_refused(gingham, ratings, tmp_path):

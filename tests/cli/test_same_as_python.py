@@ -8,16 +8,13 @@ import pytest
 
 import gingham as gg
 from gingham.cli.app import run
-from gingham.cli.tables.kinds import KINDS as ALL_KINDS
+from gingham.cli.tables.kinds import KINDS
 from model_kinds import write_tables
 
-KINDS = tuple(ALL_KINDS)
 AXES = {
     "graph": ["--axes", "from,to"],
     "cooccurrence": ["--axes", "word,document"],
     "ranking": ["--axes", "document,word"],
-    "information": ["--axes", "patient,symptom", "--label", "value"],
-    "pairwise": ["--axes", "x1,x2,x3;y1,y2,y3", "--holdout", "0"],
 }
 TUPLES = ["--axes", "user,movie", "--label", "rating", "--holdout", "0"]
 
@@ -40,14 +37,6 @@ def fitted_here(kind, file):
         return gg.CoOccurrenceClustering(random_state=0).fit(counts)
     if kind == "ranking":
         return gg.BasketRanker(random_state=0).fit(table.select("document", "word"))
-    if kind == "information":
-        patients, symptoms = (np.unique(table[name], return_inverse=True)[1] for name in ("patient", "symptom"))
-        matrix = np.full((patients.max() + 1, symptoms.max() + 1), np.nan)
-        matrix[patients, symptoms] = np.unique(table["value"], return_inverse=True)[1]
-        return gg.InformationClustering(random_state=0).fit(matrix)
-    if kind == "pairwise":
-        views = [table.select(f"{v}{k}" for k in "123").to_numpy() for v in "xy"]
-        return gg.PairwiseClusterAnalysis(random_state=0).fit(views)
     X, y = table.select("user", "movie"), table["rating"].to_numpy()
     if kind == "joint":
         genres = pl.read_csv(file.with_name("genres.csv"))
@@ -65,12 +54,12 @@ def fitted_here(kind, file):
 
 def same(a, b):
     """Sizes, β and memberships of two models of one kind."""
-    for name in ("beta_", "n_clusters_", "n_components_", "family_", "elbo_", "noise_", "information_"):
+    for name in ("beta_", "n_clusters_", "n_components_", "elbo_", "noise_", "information_"):
         assert hasattr(a, name) == hasattr(b, name), name
         if hasattr(a, name):
             one, other = getattr(a, name), getattr(b, name)
             assert one == other if isinstance(one, str) else np.asarray(one) == pytest.approx(np.asarray(other)), name
-    for name in ("posterior_", "row_labels_", "column_labels_", "labels_"):
+    for name in ("posterior_", "labels_"):
         one, other = vars(a).get(name), vars(b).get(name)
         if name == "posterior_" and one is not None:
             for q, p in zip(one.assign, other.assign, strict=True):
@@ -78,11 +67,12 @@ def same(a, b):
             assert type(one.cells[0]) is type(other.cells[0])
             np.testing.assert_allclose(one.answers[0], other.answers[0], atol=1e-12)
         elif one is not None:
-            np.testing.assert_array_equal(one, other)
+            for mine, theirs in zip(one, other, strict=True) if isinstance(one, tuple) else [(one, other)]:
+                np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "survey"])  # with options of its own
 def test_nothing_set(cases, kind, tmp_path):
     case, out = cases[kind], tmp_path / "m.gingham"
     options = [*AXES.get(kind, TUPLES), "--model", kind, "--seed", "0", "-q", "--out", str(out)]

@@ -34,7 +34,6 @@ def imported(arguments: list[str], heavy=HEAVY) -> int:
         (["predict", "absent.gingham", "absent.csv"], 2),
         (["certify", "absent.gingham", "absent.csv"], 2),
         (["report", "absent.gingham", "absent.csv"], 2),
-        (["path", "absent.csv", "--axes", "a,b", "--label", "c"], 2),
         (["verify", "absent.json", "absent.gingham", "absent.csv"], 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -65,12 +64,12 @@ def test_a_fit_of_layers_does_without_certificates(ratings, tmp_path):
 def test_everything_is_written_before_the_process_ends(ratings, model, tmp_path):
     """What waits in a stream, or for the end, comes before the exit code."""
     (tmp_path / "late.py").write_text("import atexit, sys\natexit.register(lambda: sys.stdout.write('the end'))\n")
-    command = [sys.executable, "-m", "gingham", "--plugin", "late", "clusters", str(model)]
+    command = [sys.executable, "-m", "gingham", "--plugin", "late", "predict", str(model), str(ratings)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("axis,item,cluster,")
+    assert done.stdout.startswith("user,movie,rating,")
     assert done.stdout.endswith("the end")
-    gone = subprocess.Popen([*command[:3], "clusters", str(model)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    gone = subprocess.Popen([*command[:3], *command[5:]], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     gone.stdout.close()  # the reader goes before anything is written
     assert gone.wait() == 0
     assert gone.stderr.read() == b""

@@ -59,7 +59,7 @@ def test_a_table_on_a_terminal_and_in_a_pipe(evil, monkeypatch, capsysbinary):
     shown = capsysbinary.readouterr().out.decode()
     assert not steers(shown)
     assert "film" in shown
-    with pytest.raises(table_files.GinghamError, match="not for a terminal"):
+    with pytest.raises(table_files.GinghamError, match="cannot be printed to a terminal"):
         table_files.write_table(pl.read_csv(evil), None, "parquet")
 
 
@@ -87,7 +87,11 @@ def test_file_names_that_are_not_utf_8(gingham, ratings, tmp_path):
     ran = gingham("fit", odd, "--axes", "user,movie", "--label", "rating", "--clusters", "2", "--out", model)
     assert ran.code == 0, ran.err
     assert r"mod\udce8le" in ran.out
-    for command in (("predict", model, odd), ("certify", model, odd, "--alphabet", "1..5"), ("clusters", model)):
+    for command in (
+        ("predict", model, odd),
+        ("certify", model, odd, "--alphabet", "1..5"),
+        ("describe", model, "--items"),
+    ):
         assert gingham(*command).code == 0
     ran = gingham("report", model, odd, "--out", tmp_path / "r.html")
     assert ran.code == 0, ran.err
@@ -101,7 +105,10 @@ def test_spreadsheets_run_nothing_on_request(gingham, tmp_path):
     table.write_csv(tmp_path / "t.csv")
     fit = ("fit", tmp_path / "t.csv", "--axes", "user,=movie", "--label", "rating", "--clusters", "2", "-q")
     assert gingham(*fit, "--out", tmp_path / "m.gingham").code == 0
-    for command in (("predict", tmp_path / "m.gingham", tmp_path / "t.csv"), ("clusters", tmp_path / "m.gingham")):
+    for command in (
+        ("predict", tmp_path / "m.gingham", tmp_path / "t.csv"),
+        ("describe", tmp_path / "m.gingham", "--items"),
+    ):
         as_it_is = gingham(*command).out
         assert "'" not in as_it_is
         ran = gingham(*command, "--spreadsheet-safe")

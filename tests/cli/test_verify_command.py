@@ -62,7 +62,7 @@ def test_a_table_with_a_side_in_its_columns_is_verified(gingham, tmp_path, monke
     ran = gingham("verify", "aside.json", "l.gingham", "wines.csv")
     assert ran.code == 0, ran.out + ran.err
     # With rows set aside the progressive certificate speaks of all of them, and of the predictor that it comes with.
-    ran = gingham("certify", "m.gingham", "wines.csv", "--save", "all.json")
+    ran = gingham("certify", "m.gingham", "wines.csv", "--progressive", "--save", "all.json")
     assert "--save-predictor" in ran.err
     assert "--save-predictor" in gingham("verify", "all.json", "m.gingham", "wines.csv").out
     gingham("certify", "m.gingham", "wines.csv", "--save", "all.json", "--save-predictor", "p.gingham")

@@ -1,4 +1,4 @@
-"""Additive effects beside a checkerboard: what they add to predictions, laws of labels and files."""
+"""Additive effects beside a checkerboard: what they add to predictions, distributions of labels and files."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_predictions_are_the_plain_ones_plus_the_offsets_within_the_range_of_lab
 
 
 def test_the_law_of_labels_has_the_mean_of_the_prediction_where_nothing_is_clipped():
-    law = posterior(OFFSETS).predict_distribution(CODES)
-    assert law.shape == (4, 5)
-    np.testing.assert_allclose(law.sum(axis=1), 1.0)
-    np.testing.assert_allclose((law @ STARS.numbers)[[0, 2, 3]], posterior(OFFSETS).predict(CODES)[[0, 2, 3]])
+    distribution = posterior(OFFSETS).predict_distribution(CODES)
+    assert distribution.shape == (4, 5)
+    np.testing.assert_allclose(distribution.sum(axis=1), 1.0)
+    np.testing.assert_allclose((distribution @ STARS.numbers)[[0, 2, 3]], posterior(OFFSETS).predict(CODES)[[0, 2, 3]])
     assert set(posterior(OFFSETS).predict(CODES, "median")) <= set(STARS.numbers)
 
 

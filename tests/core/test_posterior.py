@@ -25,7 +25,7 @@ def posterior_of(cell, d, seed=0):
 
 
 def brute_force_losses(posterior, sample, cell):
-    """Every tuple, every cell: (probability, loss, numeric answer) one at a time."""
+    """Every observation, every cell: (probability, loss, numeric answer) one at a time."""
     t = cell.features.of_labels(sample.labels) if sample.label_codes is None else None
     t = cell.features.of_labels(FIVE.numbers)[sample.label_codes] if t is None else t
     coef, values = cell.coef(posterior.answers[0]), cell.values(posterior.answers[0])
@@ -44,7 +44,7 @@ def test_gibbs_loss_law_and_mean_prediction_equal_brute_force(cell, d):
     for e, p, loss, value in brute_force_losses(posterior, sample, cell):
         expected += sample.weights[e] * p * loss
         prediction[e] += p * value
-    expected /= sample.n_tuples
+    expected /= sample.n_observations
     assert posterior.gibbs_loss(sample) == pytest.approx(expected)
     assert posterior.loss_law(sample).mean == pytest.approx(expected)
     np.testing.assert_allclose(posterior.predict(sample.codes), prediction)
@@ -89,18 +89,6 @@ def test_information_by_hand_and_bounds():
     half = from_labels(problem, [np.arange(n) % 2 for n in (len(q), problem.samples[0].shape[1])])
     sizes = np.bincount(np.arange(len(q)) % 2) / len(q)
     assert half.information[0] == pytest.approx(-(sizes * np.log(sizes)).sum())
-    assert half.is_hard
-    assert not posterior.is_hard
-
-
-def test_harden_keeps_the_likeliest_cluster_and_refits():
-    problem, posterior = posterior_of(Absolute(FIVE), 2)
-    sample = problem.samples[0]
-    hard = posterior.harden(sample)
-    assert hard.is_hard
-    for soft, firm in zip(posterior.labels, hard.labels):
-        np.testing.assert_array_equal(soft, firm)
-    assert hard.gibbs_loss(sample) <= posterior.harden().gibbs_loss(sample) + 1e-12
 
 
 def test_median_and_mode_by_hand():

@@ -53,10 +53,10 @@ def test_an_unseen_item_of_a_grid_falls_as_the_urn_says():
     assign = (rng.dirichlet(np.ones(2), 3), rng.dirichlet(np.ones(3), 2))
     posterior = Posterior(Structure.grid(modes), (Quadratic(),), assign, (rng.random((2, 3)),))
     for q, row in zip(assign, posterior.unseen_rows):
-        law = np.zeros(q.shape[1])
+        distribution = np.zeros(q.shape[1])
         for partition, mass in partitions(q, 1):
-            law[partition[-1]] += mass
-        np.testing.assert_allclose(row, law)
+            distribution[partition[-1]] += mass
+        np.testing.assert_allclose(row, distribution)
     expected = posterior.unseen_rows[0] @ posterior.answers[0] @ assign[1][1]
     assert posterior.predict([np.array([-1]), np.array([1])])[0] == pytest.approx(expected)
 
@@ -70,10 +70,10 @@ def test_pairs_of_a_graph_are_drawn_from_one_urn(m):
         for at, (a, c) in enumerate([(node, others[0]), (others[0], node), others]):
             expected[at, a, c] += mass
     codes = [np.array([1, -1, -1]), np.array([-1, 1, -1])]
-    laws = posterior.cell_laws(codes).reshape(3, m, m)
-    np.testing.assert_allclose(laws, expected)
+    distributions = posterior.cell_distributions(codes).reshape(3, m, m)
+    np.testing.assert_allclose(distributions, expected)
     row = posterior.unseen_rows[0]
-    assert np.abs(laws[2] - np.outer(row, row)).max() > 0.01  # two independent draws would be something else
+    assert np.abs(distributions[2] - np.outer(row, row)).max() > 0.01  # two independent draws would be something else
 
 
 def some_sample(posterior, seed=1, size=40, alphabet=STARS, least=-1):
@@ -110,14 +110,14 @@ def test_statistics_of_tuples_with_unseen_items_are_sums_over_tuples(posterior, 
     t = features.evaluate(sample.labels, sample.label_codes) * sample.weights[:, None]
     shape = posterior.answers[0].shape
     each_cell = np.eye(int(np.prod(shape))).reshape(*shape, -1)
-    laws = posterior.expectation(sample.codes, each_cell, 0)
-    expected = (laws.T @ t).reshape(*shape, features.size)
+    distributions = posterior.expectation(sample.codes, each_cell, 0)
+    expected = (distributions.T @ t).reshape(*shape, features.size)
     np.testing.assert_allclose(posterior.statistics(sample, 0, features), expected)
     gibbs = np.einsum("ec,ec->", posterior.predict_distribution(sample.codes) @ posterior.cells[0].table.T,
                       np.eye(3)[sample.label_codes] * sample.weights[:, None])  # fmt: skip
-    assert posterior.gibbs_loss(sample) == pytest.approx(gibbs / sample.n_tuples)
+    assert posterior.gibbs_loss(sample) == pytest.approx(gibbs / sample.n_observations)
 
 
 def test_nobody_learns_from_items_without_a_number():
-    with pytest.raises(gg.GinghamError, match="cannot be learned from"):
+    with pytest.raises(gg.GinghamError, match="cannot learn from them"):
         some_sample(grid()).rows(0, OneHot(3))

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from gingham.data.adapt import categorical_entries, from_frame, from_matrix, from_tuples, id_columns
+from gingham.data.adapt import categorical_entries, from_frame, from_matrix, from_pairs, id_columns
 from gingham.data.graphs import from_graph
 from gingham.errors import GinghamError
 
@@ -85,8 +85,8 @@ def test_tensors_and_frames_have_positions_too():
 @pytest.mark.parametrize(
     ("matrix", "missing", "words"),
     [
-        (DENSE, None, "Say what absent entries mean"),
-        (DENSE, "zero", "Say what absent entries mean"),
+        (DENSE, None, "State what absent entries mean"),
+        (DENSE, "zero", "State what absent entries mean"),
         (DENSE, "implicit", "is for sparse"),
         (DENSE, "none", r"Entry \(0, 1\) is nan.*missing='nan'"),
         (np.array([[np.inf]]), "nan", r"Entry \(0, 0\) is inf"),
@@ -144,6 +144,6 @@ def test_masked_entries_are_missing():
 
 
 def test_pairs_of_ids_that_cannot_be_sorted():
-    matrix, rows, _ = from_tuples([("a", 1), (2, 1), ("a", 1)])
+    matrix, rows, _ = from_pairs([("a", 1), (2, 1), ("a", 1)])
     assert rows.tolist() == ["a", 2]
     assert matrix.toarray().tolist() == [[2.0], [1.0]]

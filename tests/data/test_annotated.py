@@ -66,7 +66,7 @@ def planted(n_obs=24, n_var=18):
 
 
 def clustered(data):
-    """Clusters from tuples and from counts, written back in two places."""
+    """Clusters from observations and from counts, written back in two places."""
     X, y = gg.from_anndata(data, missing="none")
     model = gg.CoClusteringRegressor((2, 2), loss="quadratic", random_state=0).fit(X, y)
     assert gg.to_anndata(model, data) is data

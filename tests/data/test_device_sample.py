@@ -1,4 +1,4 @@
-"""Tuples on a device (here torch on the CPU) are numbered, merged and summed as on the host."""
+"""Observations on a device (here torch on the CPU) are numbered, merged and summed as on the host."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_ids_get_the_same_codes(kind: str) -> None:
         np.testing.assert_array_equal(mode.encode(asked), DeviceSample.encoded(mode, moved).numpy())
     back = device.on_host()
     np.testing.assert_array_equal(back.labels, host.labels)
-    with pytest.raises(GinghamError, match="row 0: this id was not among"):
+    with pytest.raises(GinghamError, match="row 0: this id is unknown"):
         DeviceSample.of(ids[::-1], modes=[Mode("a", ids[0][:0]), Mode("b", ids[1][:0])])
 
 
@@ -51,8 +51,8 @@ def test_ids_get_the_same_codes(kind: str) -> None:
 def test_labels_get_the_same_codes(labels: str) -> None:
     y = np.random.default_rng(1).integers(1, 6, 300)
     y = {"whole": y, "real": y.astype(np.float32), "names": np.array(list("abcdef"))[y]}[labels]
-    letters = Alphabet.of(np.unique(y), given=True)
-    host, device = (sample.of(columns("near"), y, alphabet=letters) for sample in (Sample, DeviceSample))
+    label_values = Alphabet.of(np.unique(y), given=True)
+    host, device = (sample.of(columns("near"), y, alphabet=label_values) for sample in (Sample, DeviceSample))
     np.testing.assert_array_equal(host.label_codes, device.label_codes.numpy())
     np.testing.assert_array_equal(host.numbers(), device.numbers().numpy())
     assert device.labels is None
@@ -61,7 +61,7 @@ def test_labels_get_the_same_codes(labels: str) -> None:
     said = []
     for sample in (Sample, DeviceSample):
         with pytest.raises(GinghamError, match="row 17 is not in the alphabet") as error:
-            sample.of(columns("near"), wrong, alphabet=letters)
+            sample.of(columns("near"), wrong, alphabet=label_values)
         said.append(str(error.value).split("in row")[1])
     assert said[0] == said[1]
 
@@ -81,7 +81,7 @@ def samples(coded: bool = True, weighted: bool = True, d: int = 2) -> tuple[Samp
 def test_sums_are_the_same(coded: bool, weighted: bool, d: int) -> None:
     host, device = samples(coded, weighted, d)
     rng = np.random.default_rng(3)
-    assert (device.n_tuples, device.shape, device.n_rows) == (host.n_tuples, host.shape, host.n_rows)
+    assert (device.n_observations, device.shape, device.n_rows) == (host.n_observations, host.shape, host.n_rows)
     features = OneHot(5) if coded else Moments(2)
     here, there = host.sums(features), device.sums(features)
     assigns = [rng.random((n, 3)) for n in host.shape]

@@ -32,7 +32,7 @@ def test_weights_of_one_are_no_weights():
 
 @pytest.mark.parametrize("weight", [0.5, 2.25, 1e300])
 def test_weights_that_count_no_draws_are_refused(weight):
-    with pytest.raises(RefusedCertificate, match=r"row 1.*whole numbers"):
+    with pytest.raises(RefusedCertificate, match=r"row 1.*integers"):
         whole_counts(np.array([1.0, weight]))
     assert whole_counts(None) is None
     assert whole_counts(np.array([2.0, 0.0])).tolist() == [2, 0]

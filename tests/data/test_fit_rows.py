@@ -62,7 +62,7 @@ def test_of_many_rows_a_random_part_is_kept_and_compared():
 
 
 def test_a_part_of_the_fit_is_known_and_new_draws_are_not_taken_for_it():
-    """Also where few different tuples repeat again and again; failures by chance are one in a thousand."""
+    """Also where few different observations repeat again and again; failures by chance are one in a thousand."""
     rng = np.random.default_rng(2)
     refused = {True: 0, False: 0}
     for trial in range(400):
@@ -128,6 +128,18 @@ def test_partitions_and_later_rows_add_up():
     mine, other = (k.keys[k.keys >> np.uint64(16) < limit] for k in (added, whole))
     assert len(mine) > 500
     assert np.array_equal(mine, other)
+
+
+def test_of_sketches_of_different_sizes_what_both_have_kept_is_compared():
+    """Rows beyond the smaller limit were kept by one of them only: nothing is said of those."""
+    rng = np.random.default_rng(6)
+    columns, y = drawn(rng, 5000, (300, 300))
+    many, few = (FitRows.of(sample(*part(columns, y, rows)), most=500) for rows in np.split(np.arange(5000), [4900]))
+    assert many.limit < few.limit
+    for union in (many.with_rows(few), few.with_rows(many)):
+        assert union.limit <= many.limit
+        met = union.met(sample(columns, y))
+        assert met.n_same == met.n_compared > 100
 
 
 @pytest.mark.parametrize("directed", [False, True])

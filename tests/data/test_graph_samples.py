@@ -51,15 +51,15 @@ def test_every_form_gives_the_same_pairs(form):
     sample = from_graph(FORMS[form])
     assert as_set(sample) == set(EDGES)
     assert not sample.directed
-    assert sample.n_tuples == 10
-    assert from_graph(FORMS[form], pairs="listed").n_tuples == (10 if form == "dense" else 5)
+    assert sample.n_observations == 10
+    assert from_graph(FORMS[form], pairs="listed").n_observations == (10 if form == "dense" else 5)
 
 
 def test_direction_is_read_off_and_can_be_said():
     assert from_graph(dense(directed=True)).directed
     assert from_graph(sparse.csr_array(dense(directed=True))).directed
     assert from_graph(nx.DiGraph([(0, 1), (1, 2)])).directed
-    assert from_graph(EDGES, directed=True).n_tuples == 20
+    assert from_graph(EDGES, directed=True).n_observations == 20
     assert len(from_graph([(0, 1), (1, 0)], directed=True).labels) == 2
     assert len(from_graph([(0, 1), (1, 0)]).labels) == 1
 
@@ -70,7 +70,7 @@ def test_strings_hyperedges_and_lonely_nodes():
     assert as_set(sample) == {("a", "b", 1.0), ("a", "c", 1.0)}
     triples = from_graph([("a", "b", "c"), ("c", "b", "d")], hyperedges=True)
     assert triples.n_modes == 3
-    assert triples.n_tuples == 4  # sets of three among four nodes
+    assert triples.n_observations == 4  # sets of three among four nodes
 
 
 WHOLE = [("a", "b", 9), ("b", "c", 2)]
@@ -110,6 +110,24 @@ def test_hyperedges_must_be_asked_for(triples):
     assert from_graph(triples, hyperedges=True).n_modes > 2
 
 
+def test_rows_have_the_weights_that_are_given():
+    sets, weights = [("a", "b", "c"), ("d", "c", "b"), ("a", "b", "d")], [9.0, 2.0, 0.5]
+    for form in (sets, np.array(sets), pd.DataFrame(sets, columns=list("ijk"))):
+        sample = from_graph(form, hyperedges=True, weight=weights)
+        found = {
+            tuple(sample.modes[0].items[list(row)].tolist()): w for row, w in zip(zip(*sample.codes), sample.labels)
+        }
+        assert found == {tuple(sorted(row)): w for row, w in zip(sets, weights)}
+        assert sample.weighted
+    pairs = from_graph([("a", "b"), ("b", "c")], weight=[3, 4])
+    assert pairs.labels.tolist() == [3.0, 4.0]
+    assert not from_graph([("a", "b"), ("b", "c")], weight=[True, True]).weighted
+    with pytest.raises(GinghamError, match="a number for each of the 3 rows"):
+        from_graph(sets, hyperedges=True, weight=[1.0])
+    with pytest.raises(GinghamError, match="already has weights"):
+        from_graph(np.eye(3)[[1, 0, 2]], weight=[1.0])
+
+
 def test_hyperedges_of_numbers():
     triples = [(0, 1, 2), (1, 2, 3), (0, 2, 3)]
     for form in (triples, np.array(triples), np.array(triples, dtype=float), pl.DataFrame(triples, orient="row")):
@@ -128,7 +146,7 @@ def test_masks_and_missing_entries():
     matrix = dense()
     matrix[0, 4] = matrix[4, 0] = np.nan
     listed = from_graph(matrix, pairs="listed")
-    assert listed.n_tuples == 9
+    assert listed.n_observations == 9
     assert (0, 3, 0.0) in as_set(listed)
 
 
@@ -156,7 +174,7 @@ def test_self_loops_are_left_out_with_a_note():
         (EDGES, {"pairs": [(0, 99)]}, "row 0"),
         (np.zeros((4, 4)), {}, "0 edges"),
         ([(0, 1), (1, 2, 3)], {}, "same number"),
-        (3.0, {}, "no graph"),
+        (3.0, {}, "Unsupported graph"),
         ([], {}, "empty"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Items, labels, tuples: numbering, unseen ids, weights, and sentences for bad input."""
+"""Items, labels, observations: numbering, unseen ids, weights, and sentences for bad input."""
 
 from datetime import time
 from decimal import Decimal
@@ -81,7 +81,7 @@ def sample(weights=None):
 
 def test_sample_counts_and_layout():
     s = sample([2, 1, 3])
-    assert (s.n_rows, s.n_tuples, s.shape) == (3, 6.0, (2, 2))
+    assert (s.n_rows, s.n_observations, s.shape) == (3, 6.0, (2, 2))
     assert s.counts(1).tolist() == [5, 1]
     rows = s.rows(1, OneHot(2))
     assert rows.indptr.tolist() == [0, 2, 3]
@@ -98,7 +98,7 @@ def test_whole_weights_are_counts_and_others_are_not():
 
 def test_take_keeps_modes_and_alphabet():
     part = sample([2, 1, 3]).take(np.array([True, False, True]))
-    assert part.n_tuples == 5
+    assert part.n_observations == 5
     assert part.shape == (2, 2)
     assert part.alphabet is not None
 
@@ -109,7 +109,7 @@ def test_take_keeps_modes_and_alphabet():
         ([1, -1, 1], "-1.0 in row 1"),
         ([1, np.nan, 1], "nan in row 1"),
         ([1, 2], r"one number per row, \(3,\)"),
-        ([0, 0, 0], "nothing to learn"),
+        ([0, 0, 0], "weights are zero"),
     ],
 )
 def test_bad_weights_are_named(weights, words):
@@ -120,7 +120,7 @@ def test_bad_weights_are_named(weights, words):
 def test_rows_and_labels_must_match():
     with pytest.raises(GinghamError, match="3 rows but y has 2"):
         Sample.of([["u", "u", "v"]], [1, 2])
-    with pytest.raises(GinghamError, match="was not among the items"):
+    with pytest.raises(GinghamError, match="this id is unknown"):
         Sample.of([["u", "w"]], [1, 2], modes=[Mode.of(["u"], "user")])
 
 
@@ -236,7 +236,7 @@ def test_equal_tuples_are_merged_in_a_fixed_order(labelled, unseen):
 
 
 def test_a_drawn_tuple_is_the_one_at_its_place():
-    """An item's tuples in the order of their labels, each as wide as its weight; beyond the end is the last one."""
+    """An item's observations in the order of their labels, each as wide as its weight; the last one at the end."""
     rng = np.random.default_rng(0)
     rows, columns, y = rng.integers(0, 6, 60), rng.integers(0, 9, 60), rng.integers(1, 6, 60).astype(float)
     alphabet = Alphabet.of(range(1, 6), given=True)

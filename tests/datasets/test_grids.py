@@ -12,7 +12,7 @@ from gingham.errors import GinghamError
 
 
 def test_planted_risk_is_the_risk_of_the_planted_checkerboard():
-    data = planted_grid(n_tuples=60_000, noise=0.3, seed=1)
+    data = planted_grid(n_observations=60_000, noise=0.3, seed=1)
     cells = tuple(label[data.X[:, j]] for j, label in enumerate(data.labels))
     assert np.mean(data.answers[cells] != data.y) == pytest.approx(data.risk, abs=0.01)
 

@@ -1,9 +1,9 @@
-"""Planted graphs have the degrees and blocks that were asked for; the King file loads in both its forms."""
+"""Planted graphs have the degrees and blocks that were asked for."""
 
 import numpy as np
 import pytest
 
-from gingham.datasets import load_king, planted_graph, similarities
+from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
 
 
@@ -37,32 +37,3 @@ def test_a_seed_is_a_graph():
     assert (same[0] != same[1]).nnz == 0
     with pytest.raises(GinghamError, match="kind='star'"):
         planted_graph(kind="star")
-
-
-def test_the_king_matrix_loads(tmp_path):
-    square = np.array([[0, 10, 20, -1], [10, 0, 30, 40], [20, 30, 0, 50], [-1, 40, 50, 0]])
-    table = tmp_path / "matrix"
-    table.write_text("\n".join(" ".join(str(v) for v in row) for row in square))
-    found = load_king(table)
-    assert np.isnan(found[0, 3])
-    assert found[1, 3] == 40
-    triples = tmp_path / "triples"
-    triples.write_text("".join(f"{i + 1} {j + 1} {square[i, j]}\n" for i in range(4) for j in range(i + 1, 4)))
-    np.testing.assert_array_equal(load_king(triples), found)
-    topology = tmp_path / "mking-t"
-    settings = "topology G2Graph\nfailure_model NullFailureModel\n\n"
-    nodes = "".join(f"node {i}\n" for i in range(1, 5))
-    pairs = "".join(f"{i + 1},{j + 1} {square[i, j]}\n" for i in range(4) for j in range(i + 1, 4))
-    topology.write_text(settings + nodes + pairs)
-    np.testing.assert_array_equal(load_king(topology), found)
-    weights = similarities(found)
-    assert np.isnan(weights[0, 3])
-    assert weights[0, 1] == pytest.approx(np.exp(-10 / 30))
-    table.write_text("1 2\n3 x\n")
-    with pytest.raises(GinghamError, match="not all numbers"):
-        load_king(table)
-    table.write_text("1 2\n3\n")
-    with pytest.raises(GinghamError, match="square table"):
-        load_king(table)
-    with pytest.raises(GinghamError, match="no file"):
-        load_king(tmp_path / "nowhere")

@@ -80,7 +80,7 @@ def best_cluster(board: Board, x: int, moving: list[int], beta: float, price: fl
 
 
 def put(board: Board, x: int, cluster: int) -> None:
-    """Move one item and its tuples' statistics into a cluster."""
+    """Move one item and its observations' statistics into a cluster."""
     mode, here = int(board.mode_of[x]), int(board.labels[x])
     for e in range(board.indptr[x], board.indptr[x + 1]):
         fine, coarse = int(board.marks[e]) * board.mark_stride, int(board.coarse_base[mode])

@@ -50,7 +50,7 @@ def test_a_task_has_one_thread_and_its_result_is_held(monkeypatch):
     def made(_part):
         return pd.DataFrame({"threads": [available_threads()]})
 
-    result = workers.on_one_thread(made, (1, 2))  # a tuple cannot be watched, and need not be
+    result = workers.on_one_thread(made, (1, 2))  # an observation cannot be watched, and need not be
     assert result["threads"].tolist() == [1]
     assert kept == [True]
     del result

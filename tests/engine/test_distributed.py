@@ -1,11 +1,14 @@
 """A dask cluster gives the single machine's answer, also when a worker is lost in the middle."""
 
+import contextlib
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 pytest.importorskip("distributed", reason="dask is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # dask's own
@@ -17,18 +20,19 @@ from distributed import Client, LocalCluster  # noqa: E402
 import gingham as gg  # noqa: E402
 from gingham.core.problem import Problem  # noqa: E402
 from gingham.data import Alphabet, Mode, Sample  # noqa: E402
+from gingham.data.partitioned import joined  # noqa: E402
 from gingham.engine import partitions  # noqa: E402
+from gingham.fitting.checkpoints import kept_in  # noqa: E402
 from gingham.fitting.projection import Projection  # noqa: E402
 from gingham.fitting.schedules import Constant, Down  # noqa: E402
-from gingham.models.grid import fit_distributed as door  # noqa: E402
+from gingham.models.grid import partitions as door  # noqa: E402
 
 MODEL = gg.CoClusteringRegressor(
     n_clusters=3,
     beta=0.3,
     alphabet=range(1, 6),
-    schedule="constant",
     max_iter=12,
-    tol=1e-9,
+    solver=Projection(Constant(), tol=1e-9),
     offsets=False,
     random_state=0,
 )
@@ -43,6 +47,25 @@ def table(d=2, n_rows=1500):
     return pd.DataFrame(columns)[["viewer", "movie", "month"][:d]].assign(stars=stars)
 
 
+class Here:
+    """A client that computes here what it is asked for, when it is asked for it."""
+
+    class Later:
+        def __init__(self, call, arguments):
+            self.call, self.arguments, self.values = call, arguments, []
+
+        def result(self):
+            if not self.values:
+                self.values = [self.call(*(a.result() if isinstance(a, Here.Later) else a for a in self.arguments))]
+            return self.values[0]
+
+    def submit(self, call, *arguments, **scheduling):
+        return self.Later(call, arguments)
+
+    def gather(self, futures):
+        return [future.result() for future in futures]
+
+
 def by_viewer(frame, n_parts=5):
     part = frame["viewer"].str[1:].astype(int) % n_parts
     return [delayed(frame[part == k]) for k in range(n_parts)]
@@ -53,7 +76,7 @@ def single(frame, axes, start):
     model.fit(frame[axes], frame["stars"])
     sample = model.sample(frame[axes], frame["stars"])
     problem = Problem.grid(sample, start.cells[0], MODEL.beta)
-    return Projection(Constant(), tol=MODEL.tol, max_iter=MODEL.max_iter).solve(problem, start)
+    return replace(MODEL.solver, max_iter=MODEL.max_iter).solve(problem, start)
 
 
 @pytest.fixture(scope="module")
@@ -70,16 +93,10 @@ def test_partitions_equal_one_machine(cluster, d):
         frame[axes], frame["stars"]
     )
     heard = []
-    with Client(cluster) as client:
-        model = gg.fit_distributed(
-            MODEL,
-            by_viewer(frame),
-            axes=axes,
-            label="stars",
-            client=client,
-            start=start.posterior_,
-            callback=heard.append,
-        )
+    with Client(cluster):
+        model = clone(MODEL).set_params(start=start.posterior_)
+        model.fit(by_viewer(frame), "stars", callback=heard.append)
+    assert model.engine_ == "dask"
     expected = single(frame, axes, start.posterior_)
     assert model.n_iter_ == len(heard)
     for a, b in zip(model.assign_, expected.posterior.assign):
@@ -89,22 +106,22 @@ def test_partitions_equal_one_machine(cluster, d):
 
 def test_dask_frames_and_parquet_take_their_sizes_from_a_pilot(cluster, tmp_path):
     frame = table()
-    many = gg.CoClusteringRegressor(**{**MODEL.get_params(), "n_clusters": "auto"})
+    many = clone(MODEL).set_params(n_clusters="auto")
     scattered = dd.from_pandas(frame, npartitions=3)
     scattered.to_parquet(tmp_path / "ratings")
-    with Client(cluster) as client:
+    with Client(cluster):
         models = [
-            gg.fit_distributed(many, source, axes=["viewer", "movie"], label="stars", client=client)
-            for source in (scattered, str(tmp_path / "ratings"))
+            clone(many).fit(scattered[["viewer", "movie"]], scattered["stars"]),
+            clone(many).fit(scattered, "stars"),
+            clone(many).fit(str(tmp_path / "ratings"), "stars"),
         ]
     for model in models:
         assert np.abs(model.predict(frame[["viewer", "movie"]], rule="median") - frame["stars"]).mean() < 0.5
         assert model.items_[0].tolist() == sorted(set(frame["viewer"]))
 
 
-@pytest.mark.parametrize(("few", "brought_back"), [(4, 100), (0, 2)])
-def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, few, brought_back, monkeypatch):
-    monkeypatch.setattr(partitions, "FEW", few)
+@pytest.mark.parametrize("brought_back", [100, 2])
+def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, brought_back, monkeypatch):
     monkeypatch.setattr(partitions, "BROUGHT_BACK", brought_back)  # states made again from few sweeps, or from all
     frame = table()
     axes = ["viewer", "movie"]
@@ -123,40 +140,82 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, few, brought_back, 
 
     with Client(cluster) as client:
         client.wait_for_workers(2, timeout=60)
-        model = gg.fit_distributed(
-            MODEL, by_viewer(frame), axes=axes, label="stars", client=client, start=start, callback=kill_once
-        )
+        model = clone(MODEL).set_params(start=start).fit(by_viewer(frame), "stars", callback=kill_once)
     assert killed
     for a, b in zip(model.assign_, single(frame, axes, start).posterior.assign):
         np.testing.assert_allclose(a, b, atol=1e-8)
 
 
+class LostError(Exception):
+    """The process of the fit ends."""
+
+
+@pytest.mark.parametrize("after", [1, 5, 12])
+def test_a_lost_client_or_cluster_costs_no_sweep(cluster, after, tmp_path):
+    frame, kept = table(), tmp_path / "fit.checkpoint"
+    start = clone(MODEL).set_params(max_iter=1, start="random").fit(frame[["viewer", "movie"]], frame["stars"])
+    model = clone(MODEL).set_params(start=start.posterior_, solver=Projection(Down(3.0, n_steps=4), tol=0.0))
+    sweeps = []
+
+    def fit(resume, lost_after=100):
+        def heard(progress):
+            sweeps.append(progress.iteration)
+            if progress.iteration == lost_after:
+                raise LostError
+
+        with kept_in(kept, "fit", resume, every=0.0) as (checkpoint, _):
+            return clone(model).fit(by_viewer(frame), "stars", callback=heard, checkpoint=checkpoint)
+
+    with Client(cluster):
+        expected = clone(model).fit(by_viewer(frame), "stars")
+    own = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, processes=False)
+    with Client(own), contextlib.suppress(LostError):
+        fit(False, after)
+    own.close()  # scheduler and workers are gone with all that they held
+    n_before = len(sweeps)
+    with Client(cluster):
+        found = fit(True)
+    # A sweep is kept after it was told: the one that was told last is done again.
+    assert sweeps[n_before:] == list(range(min(after, expected.n_iter_), expected.n_iter_))
+    assert found.n_iter_ == expected.n_iter_
+    np.testing.assert_allclose(found.trace_.totals, expected.trace_.totals, rtol=1e-12)
+    for a, b in zip(found.assign_, expected.assign_):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
 def test_parts_that_share_items_and_missing_columns_get_a_sentence(cluster):
     frame = table()
-    with Client(cluster) as client:
-        with pytest.raises(gg.GinghamError, match="share items of the first axis 'viewer'"):
-            gg.fit_distributed(
-                MODEL,
-                [delayed(frame[:700]), delayed(frame[700:])],
-                axes=["viewer", "movie"],
-                label="stars",
-                client=client,
-            )
-        with pytest.raises(gg.GinghamError, match="no column 'user'"):
-            gg.fit_distributed(MODEL, dd.from_pandas(frame), axes=["user", "movie"], label="stars", client=client)
-        with pytest.raises(gg.GinghamError, match="source must be"):
-            gg.fit_distributed(MODEL, [], axes=["viewer", "movie"], label="stars", client=client)
+    scattered = dd.from_pandas(frame)
+    with Client(cluster):
+        for source, named, words in (
+            ([delayed(frame[:700]), delayed(frame[700:])], ["stars"], "share items of the first axis 'viewer'"),
+            (scattered, ["rating"], "no column 'rating'"),
+            (scattered, ["stars", "n"], "no column 'n'"),
+        ):
+            with pytest.raises(gg.GinghamError, match=words):
+                clone(MODEL).fit(source, *named)
+        with pytest.raises(gg.GinghamError, match="partitions are named"):
+            clone(MODEL).fit(scattered[["viewer", "movie"]], frame["stars"])
+        with pytest.raises(gg.GinghamError, match="give its name as y"):
+            clone(MODEL).fit(scattered)
 
 
-def test_without_a_cluster_there_is_a_sentence(monkeypatch):
-    import distributed as dask_distributed
-
-    def none():
-        raise ValueError("No global client found and no address provided")
-
-    monkeypatch.setattr(dask_distributed, "get_client", none)
-    with pytest.raises(gg.GinghamError, match="There is no cluster: start one"):
-        gg.fit_distributed(gg.CoClusteringRegressor(2), ["a.parquet"], axes=["user", "movie"], label="stars")
+@pytest.mark.parametrize("on_a_cluster", [False, True])
+def test_what_no_cluster_fits_is_read_part_by_part(cluster, on_a_cluster):
+    frame, axes = table(), ["viewer", "movie"]
+    scattered = dd.from_pandas(frame, npartitions=3)
+    bayesian = gg.BayesianCoClustering(3, approximation="shared", max_iter=5, random_state=0)
+    expected = bayesian.fit(frame[axes], frame["stars"]).posterior_.assign
+    models = [bayesian] if on_a_cluster else [bayesian, MODEL]
+    with Client(cluster) if on_a_cluster else contextlib.nullcontext():
+        for model in models:
+            wanted = expected if model is bayesian else clone(model).fit(frame[axes], frame["stars"]).posterior_.assign
+            for source in ((scattered, "stars"), (scattered[axes], scattered["stars"]), (by_viewer(frame), "stars")):
+                found = clone(model).fit(*source)
+                assert found.engine_ == "cores"
+                if source[0] is scattered:  # the others have rows in another order
+                    for a, b in zip(found.posterior_.assign, wanted):
+                        np.testing.assert_array_equal(a, b)
 
 
 def test_partitions_are_joined_in_their_order():
@@ -170,28 +229,26 @@ def test_partitions_are_joined_in_their_order():
         )
     ]
     empty = Sample((Mode("viewer", np.zeros(0)), others), (np.zeros(0, np.int32),) * 2, np.zeros(0), alphabet)
-    whole = door.joined([empty, *parts])
+    whole = joined([empty, *parts])
     assert whole.modes[0].items[whole.codes[0]].tolist() == [4, 2, 4, 9, 7]
     assert others.items[whole.codes[1]].tolist() == ["x", "y", "z", "z", "z"]
     assert whole.labels.tolist() == [1, 2, 1, 2, 2]
     assert whole.weights.tolist() == [1, 2, 1, 1, 3]
-    assert door.joined([empty, parts[0]]) is parts[0]
+    assert joined([empty, parts[0]]) is parts[0]
 
 
 def test_partitions_are_grouped_by_threads_and_by_size():
     def groups(rows, n_groups):
-        return [group.tolist() for group in door._groups(rows, n_groups)]
+        return [group.tolist() for group in door.groups_of(rows, n_groups)]
 
     assert groups([5] * 5, 2) == [[0, 1, 2], [3, 4]]
     assert groups([5] * 3, 8) == [[0], [1], [2]]
     assert len(groups([door.GROUP_TUPLES] * 6, 2)) == 6
 
 
-@pytest.mark.parametrize("few", [0, 4])
 @pytest.mark.parametrize("brought_back", [3, 100])
 @pytest.mark.parametrize(("max_iter", "tol"), [(6, 0.0), (60, 1e-4), (3, 0.0), (1, 0.0)])
-def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypatch):
-    monkeypatch.setattr(partitions, "FEW", few)
+def test_sweeps_over_partitions_follow_one_machine(brought_back, max_iter, tol, monkeypatch):
     monkeypatch.setattr(partitions, "BROUGHT_BACK", brought_back)
     frame = table()
     whole = Sample.of([frame["viewer"], frame["movie"]], frame["stars"], alphabet=Alphabet.of(range(1, 6), given=True))
@@ -204,13 +261,12 @@ def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypa
         Sample((mode, whole.modes[1]), (part.codes[0] // 3, part.codes[1]), None, part.alphabet, part.label_codes)
         for mode, part in zip(modes, map(whole.take, chosen))
     ]
-    client = gg.OutOfCore()  # computes here what it is asked for, in the order of the questions
+    client = Here()
     data = partitions.Partitions(client, parts, [whole.modes[0].encode(m.items) for m in modes], len(whole.modes))
     settings = {"schedule": schedule, "tol": tol, "max_iter": max_iter}
     problem = door.problem_of(data, whole.modes, start.cells[0], 0.3, whole.alphabet)
     found = door.ScatteredProjection(data, **settings).solve(problem, start)
     expected = Projection(**settings).solve(Problem.grid(whole, start.cells[0], 0.3), start)
-    client.close()
     assert found.n_iter == expected.n_iter
     assert found.converged == expected.converged
     np.testing.assert_allclose(found.trace.totals, expected.trace.totals, rtol=1e-10)
@@ -221,14 +277,17 @@ def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypa
 def test_numbers_are_kept_where_the_loss_needs_them(cluster):
     frame = table()
     model = gg.CoClusteringRegressor(
-        n_clusters=3, loss="quadratic", beta=0.3, alphabet=range(1, 6), schedule="constant", random_state=0
+        n_clusters=3,
+        loss="quadratic",
+        beta=0.3,
+        alphabet=range(1, 6),
+        solver=Projection(Constant(), tol=0.0),
+        random_state=0,
     )
     start = model.set_params(max_iter=1, start="random").fit(frame[["viewer", "movie"]], frame["stars"]).posterior_
-    model.set_params(max_iter=8, tol=0.0)
-    with Client(cluster) as client:
-        found = gg.fit_distributed(
-            model, by_viewer(frame), axes=["viewer", "movie"], label="stars", client=client, start=start
-        )
+    model.set_params(max_iter=8)
+    with Client(cluster):
+        found = clone(model).set_params(start=start).fit(by_viewer(frame), "stars")
     sample = found.sample(frame[["viewer", "movie"]], frame["stars"])
     expected = Projection(Constant(), tol=0.0, max_iter=8).solve(Problem.grid(sample, start.cells[0], 0.3), start)
     assert found.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)
@@ -240,22 +299,20 @@ def test_a_cluster_chooses_beta_as_memory_does(cluster, settings):
     frame = table()
     axes = ["viewer", "movie"]
     unfitted = gg.CoClusteringRegressor(alphabet=range(1, 6), max_iter=20, offsets=False, random_state=0, **settings)
-    here = gg.CoClusteringRegressor(**unfitted.get_params()).fit(frame[axes], frame["stars"])
-    with Client(cluster) as client:
-        options = {"axes": axes, "label": "stars", "client": client}
-        there = gg.fit_distributed(unfitted, by_viewer(frame), **options)
-        started = gg.fit_distributed(unfitted, by_viewer(frame), **options, start=here.posterior_)
+    here = clone(unfitted).fit(frame[axes], frame["stars"])
+    restarted = clone(unfitted).set_params(start=here.posterior_)
+    with Client(cluster):
+        there = clone(unfitted).fit(by_viewer(frame), "stars")
+        started = clone(restarted).fit(by_viewer(frame), "stars")
     assert here.beta_ != 1.0
     assert there.beta_ == pytest.approx(here.beta_, rel=1e-12)
-    assert started.beta_ == pytest.approx(here.beta_, rel=1e-12)
+    assert started.beta_ == pytest.approx(restarted.fit(frame[axes], frame["stars"]).beta_, rel=1e-12)
     assert there.n_clusters_ == here.n_clusters_
 
 
 def test_a_cluster_reads_the_loss_off_the_labels(cluster):
     frame = table().assign(stars=np.random.default_rng(0).normal(size=1500))
-    with Client(cluster) as client:
-        model = gg.fit_distributed(
-            gg.CoClusteringRegressor(2, max_iter=3, random_state=0), by_viewer(frame), axes=["viewer", "movie"],
-            label="stars", client=client,
-        )  # fmt: skip
+    with Client(cluster):
+        model = gg.CoClusteringRegressor(2, max_iter=3, random_state=0)
+        model.fit(by_viewer(frame), "stars")
     assert type(model.posterior_.cells[0]).__name__ == "Quadratic"

@@ -1,4 +1,4 @@
-"""The same estimator, seed and start give the same fit in memory, from files and on dask, however it is partitioned."""
+"""The same estimator, seed and start give the same fit in memory and on dask, however it is partitioned."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import gingham as gg
+from gingham.fitting import Constant, Down, Projection
+from gingham.fitting.schedules import Schedule
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # dask's own
 
 AXES = ["viewer", "movie", "month"]
 N_TUPLES = 4000
@@ -35,7 +40,14 @@ def start_of(name: str, table: pd.DataFrame, axes: list[str]) -> Any:
 
 
 def estimator(start: Any, **options: Any) -> gg.CoClusteringRegressor:
-    how = {"beta": 0.4, "alphabet": range(1, 6), "random_state": 0, "tol": 1e-8, "max_iter": 60, **options}
+    how = {
+        "beta": 0.4,
+        "alphabet": range(1, 6),
+        "random_state": 0,
+        "max_iter": 60,
+        "solver": Projection(tol=1e-8),
+        **options,
+    }
     return gg.CoClusteringRegressor((4, 3, 2)[: how.pop("n_modes", 2)], start=start, offsets=False, **how)
 
 
@@ -54,16 +66,28 @@ def assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-@pytest.mark.parametrize("schedule", ["down", "constant"])
+@pytest.fixture(scope="module")
+def client() -> Any:
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    settings = {"threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    with distributed.LocalCluster(n_workers=2, **settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def scattered(table: pd.DataFrame, n_parts: int) -> list[Any]:
+    from dask import delayed
+
+    return [delayed(table[table["viewer"] % n_parts == k]) for k in range(n_parts)]
+
+
+@pytest.mark.parametrize("schedule", [Down(), Constant()])
 @pytest.mark.parametrize("name", STARTS)
-def test_files_give_the_fit_in_memory(name: str, schedule: str, tmp_path: Any) -> None:
+def test_dask_gives_the_fit_in_memory(name: str, schedule: Schedule, client: Any) -> None:
     table = planted()
-    model = estimator(start_of(name, table, AXES[:2]), schedule=schedule)
+    model = estimator(start_of(name, table, AXES[:2]), solver=Projection(schedule, tol=1e-8))
     expected = model.fit(table[AXES[:2]], table["stars"])
     for n_parts in (1, 2, 5):
-        with gg.OutOfCore() as disk:
-            parts = parts_of(table, tmp_path, n_parts)
-            assert_same(gg.fit_distributed(model, parts, axes=AXES[:2], label="stars", client=disk), expected)
+        assert_same(clone(model).fit(scattered(table[[*AXES[:2], "stars"]], n_parts), "stars"), expected)
 
 
 @pytest.mark.parametrize("name", ["spectral", "means", "random", "labels"])
@@ -72,39 +96,33 @@ def test_files_give_the_fit_in_memory(name: str, schedule: str, tmp_path: Any) -
     [(1, {}), (3, {}), (2, {"loss": "quadratic", "alphabet": None, "bounds": (1, 5)}), (2, {"loss": "zero-one"})],
 )
 def test_so_do_other_modes_losses_weights_and_several_starts(
-    name: str, n_modes: int, options: dict[str, Any], tmp_path: Any
+    name: str, n_modes: int, options: dict[str, Any], client: Any
 ) -> None:
     table, axes = planted(n_modes), AXES[:n_modes]
     model = estimator(start_of(name, table, axes), n_modes=n_modes, n_init=2, **options)
     expected = model.fit(table[axes], table["stars"], table["n"])
-    with gg.OutOfCore() as disk:
-        parts = parts_of(table, tmp_path, 3)
-        found = gg.fit_distributed(model, parts, axes=axes, label="stars", weight="n", client=disk)
+    found = clone(model).fit(scattered(table, 3), "stars", "n")
     assert_same(found, expected)
 
 
 @pytest.mark.parametrize("name", ["spectral", "means"])
 @pytest.mark.parametrize("labels", ["same", "no noise", "equal means"])
-def test_rounding_decides_nothing_where_labels_say_little(name: str, labels: str, tmp_path: Any) -> None:
+def test_rounding_decides_nothing_where_labels_say_little(name: str, labels: str, client: Any) -> None:
     table = planted()
     viewer, movie = table["viewer"], table["movie"]
     table["stars"] = {"same": 0 * viewer + 3, "no noise": 1 + viewer % 2, "equal means": 1 + (viewer + movie) % 5}[
         labels
     ]
     model = estimator(name)
-    with gg.OutOfCore() as disk:
-        parts = parts_of(table, tmp_path, 5)
-        found = gg.fit_distributed(model, parts, axes=AXES[:2], label="stars", client=disk)
+    found = clone(model).fit(scattered(table[[*AXES[:2], "stars"]], 5), "stars")
     assert_same(found, model.fit(table[AXES[:2]], table["stars"]))
 
 
-def test_classes_that_are_names_agree_too(tmp_path: Any) -> None:
+def test_classes_that_are_names_agree_too(client: Any) -> None:
     table = planted()
     table["stars"] = np.array(list("abcdef"))[table["stars"]]
     model = gg.CoClusteringClassifier((4, 3), beta=1.0, random_state=0, max_iter=40)
-    with gg.OutOfCore() as disk:
-        parts = parts_of(table, tmp_path, 4)
-        found = gg.fit_distributed(model, parts, axes=AXES[:2], label="stars", client=disk)
+    found = clone(model).fit(scattered(table[[*AXES[:2], "stars"]], 4), "stars")
     assert_same(found, model.fit(table[AXES[:2]], table["stars"]))
 
 
@@ -116,55 +134,21 @@ def test_the_order_of_the_rows_does_not_matter(start: str) -> None:
     assert_same(*fits)
 
 
-def test_what_partitions_cannot_do_gets_a_sentence(tmp_path: Any) -> None:
-    parts = parts_of(planted(), tmp_path, 2)
-    with gg.OutOfCore() as disk, pytest.raises(gg.GinghamError, match="solver='projection'"):
-        gg.fit_distributed(estimator("means", solver="sweep"), parts, axes=AXES[:2], label="stars", client=disk)
-
-
-@pytest.fixture(scope="module")
-def client() -> Any:
-    distributed = pytest.importorskip("distributed", reason="dask is not installed")
-    settings = {"threads_per_worker": 1, "dashboard_address": None, "processes": False}
-    with distributed.LocalCluster(n_workers=2, **settings) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
-@pytest.mark.filterwarnings("ignore")  # dask's own
-@pytest.mark.parametrize("name", STARTS)
-def test_dask_gives_the_fit_in_memory(name: str, client: Any) -> None:
-    from dask import delayed
-
-    table = planted()
-    model = estimator(start_of(name, table, AXES[:2]))
-    expected = model.fit(table[AXES[:2]], table["stars"])
-    for n_parts in (1, 2, 5):
-        parts = [delayed(table[table["viewer"] % n_parts == k]) for k in range(n_parts)]
-        assert_same(gg.fit_distributed(model, parts, axes=AXES[:2], label="stars", client=client), expected)
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_dask_takes_paths(client: Any, tmp_path: Any) -> None:
-    table = planted()
+    table = planted().drop(columns="n")
     model = estimator("spectral")
     expected = model.fit(table[AXES[:2]], table["stars"])
-    how = {"axes": AXES[:2], "label": "stars", "client": client}
+
+    def fit(source: Any) -> Any:
+        return clone(model).fit(source, "stars")
+
     parquet, csv = (parts_of(table, tmp_path, 3, kind) for kind in ("parquet", "csv"))
     halves = [tmp_path / "one.csv", tmp_path / "two.csv"]  # which share their viewers: they are shuffled
     table[:2000].to_csv(halves[0], index=False)
     table[2000:].to_csv(halves[1], index=False)
     for source in (parquet, [str(path) for path in csv], parts_of(table, tmp_path, 1, "csv")[0], halves):
-        assert_same(gg.fit_distributed(model, source, **how), expected)
+        assert_same(fit(source), expected)
     with pytest.raises(gg.GinghamError, match=r"no file or folder .*absent\.csv"):
-        gg.fit_distributed(model, [tmp_path / "absent.csv"], **how)
+        fit([tmp_path / "absent.csv"])
     with pytest.raises(gg.GinghamError, match=r"end in \.csv, \.parquet"):
-        gg.fit_distributed(model, [parquet[0], csv[0]], **how)
-
-
-def test_files_may_be_csv(tmp_path: Any) -> None:
-    table = planted()
-    model = estimator("means")
-    with gg.OutOfCore() as disk:
-        parts = parts_of(table, tmp_path, 2, "csv")
-        found = gg.fit_distributed(model, parts, axes=AXES[:2], label="stars", client=disk)
-    assert_same(found, model.fit(table[AXES[:2]], table["stars"]))
+        fit([parquet[0], csv[0]])

@@ -9,7 +9,6 @@ import pytest
 
 from gingham.engine import place
 from gingham.engine.place import Work, goes_to_device
-from gingham.errors import GinghamError
 
 RATINGS = Work(100_000_000, (480_000, 17_770), (64, 64), 5, 50)
 HUNDRED_THOUSAND = Work(100_000, (943, 1_682), (13, 6), 5, 50)
@@ -50,16 +49,6 @@ def test_without_a_driver_nobody_imports_torch(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(place, "import_module", None)
     assert not goes_to_device("auto", RATINGS)
-
-
-def test_without_numba_torch_serves_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"numba": None, "torch": object()}
-    monkeypatch.setattr(place, "find_spec", lambda name: found[name])
-    assert goes_to_device("auto", HUNDRED_THOUSAND)
-    found["torch"] = None
-    assert not goes_to_device("auto", HUNDRED_THOUSAND)
-    with pytest.raises(GinghamError, match="pip install"):
-        goes_to_device("torch", HUNDRED_THOUSAND)
 
 
 def test_costs_grow_with_everything() -> None:

@@ -13,9 +13,9 @@ import pytest
 import reference
 
 from gingham.arrays import Floats
-from gingham.engine import project_compiled, threads
+from gingham.engine import threads
 from gingham.engine.place import BACKENDS
-from gingham.engine.project import Rows, project, project_cost, project_table, projector
+from gingham.engine.project import Rows, project, project_cost, project_table
 from gingham.engine.project_compiled import sum_rows
 from gingham.errors import GinghamError
 
@@ -24,22 +24,28 @@ FAST = [name for name in BACKENDS if name != "auto" and (name != "torch" or find
 
 
 def problem(
-    d: int, one_hot: bool, weighted: bool, dtype: str, n_tuples: int = 900, seed: int = 0, widths: tuple[int, ...] = ()
+    d: int,
+    one_hot: bool,
+    weighted: bool,
+    dtype: str,
+    n_observations: int = 900,
+    seed: int = 0,
+    widths: tuple[int, ...] = (),
 ) -> tuple[Rows, list[Floats]]:
     """Random rows with some empty ones (item 0, the last, one within) and one very long."""
     rng = np.random.default_rng(seed)
     shares = rng.random(N_ITEMS)
     shares[[0, 7, -1]], shares[3] = 0, 10
-    item = np.sort(rng.choice(N_ITEMS, n_tuples, p=shares / shares.sum()))
-    labels = rng.integers(0, 3, n_tuples).astype(np.int32)
+    item = np.sort(rng.choice(N_ITEMS, n_observations, p=shares / shares.sum()))
+    labels = rng.integers(0, 3, n_observations).astype(np.int32)
     labels = labels[np.lexsort([labels, item])]
     widths = widths or (5, 3, 2)[: d - 1]
     rows = Rows(
         indptr=np.concatenate([[0], np.cumsum(np.bincount(item, minlength=N_ITEMS))]).astype(np.int64),
-        others=rng.integers(0, 11, (d - 1, n_tuples)).astype(np.int32),
+        others=rng.integers(0, 11, (d - 1, n_observations)).astype(np.int32),
         labels=labels if one_hot else None,
-        features=None if one_hot else np.vander(rng.normal(size=n_tuples), 3, increasing=True),
-        weights=rng.random(n_tuples) * 3 if weighted else None,
+        features=None if one_hot else np.vander(rng.normal(size=n_observations), 3, increasing=True),
+        weights=rng.random(n_observations) * 3 if weighted else None,
         n_features=3,
     )
     return rows, [rng.random((11, m)).astype(dtype) for m in widths]
@@ -47,13 +53,13 @@ def problem(
 
 def numpy_line(rows: Rows, assigns: list[Floats]) -> Floats:
     """The line of `project`'s docstring, in float64."""
-    n_tuples = int(rows.indptr[-1])
+    n_observations = int(rows.indptr[-1])
     item = np.repeat(np.arange(rows.n_items), np.diff(rows.indptr))
-    w = np.ones(n_tuples) if rows.weights is None else rows.weights
+    w = np.ones(n_observations) if rows.weights is None else rows.weights
     t = np.eye(3)[rows.labels] if rows.features is None else rows.features
-    product = np.ones((n_tuples, 1))
+    product = np.ones((n_observations, 1))
     for j, q in enumerate(assigns):
-        product = np.einsum("ea,eb->eab", product, q[rows.others[j]]).reshape(n_tuples, -1)
+        product = np.einsum("ea,eb->eab", product, q[rows.others[j]]).reshape(n_observations, -1)
     out = np.zeros((rows.n_items, 3, product.shape[1]))
     np.add.at(out, item, w[:, None, None] * t[:, :, None] * product[:, None, :])
     return out
@@ -95,7 +101,7 @@ def test_blocks_of_rows_are_the_rows_of_the_whole(d: int, one_hot: bool, backend
 @pytest.mark.parametrize("backend", FAST)
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_no_tuples_at_all(d: int, backend: str) -> None:
-    rows, assigns = problem(d, True, False, "float64", n_tuples=0)
+    rows, assigns = problem(d, True, False, "float64", n_observations=0)
     assert not project(rows, assigns, backend=backend).any()
 
 
@@ -108,7 +114,7 @@ def test_every_width_of_the_vector_tiles(width: int) -> None:
 @pytest.mark.parametrize(("d", "one_hot"), list(cases((2, 3), (True, False))))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_threads_do_not_change_bits(d: int, one_hot: bool, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, assigns = problem(d, one_hot, True, dtype, n_tuples=5000)
+    rows, assigns = problem(d, one_hot, True, dtype, n_observations=5000)
     alone = project(rows, assigns, backend="compiled")
     calls: list[tuple[int, int]] = []
     original = threads.balanced
@@ -149,26 +155,6 @@ def test_known_runs_change_no_bit(d: int, weighted: bool) -> None:
     assert np.array_equal(known, project(rows, assigns, 1, 20, backend="compiled"))
 
 
-def test_blocks_cover_all_rows_evenly() -> None:
-    rows, _ = problem(2, True, False, "float64")
-    cuts = threads.balanced(rows.indptr, 2, 20, np.linspace(0, 1, 4))
-    assert cuts[0] == 2
-    assert cuts[-1] == 20
-    assert (np.diff(cuts) >= 0).all()
-    third = (rows.indptr[20] - rows.indptr[2]) / 3
-    assert np.abs(np.diff(rows.indptr[cuts]) - third).max() <= np.diff(rows.indptr).max()
-
-
-@pytest.mark.parametrize("n_threads", [2, 3, 16])
-def test_blocks_become_smaller(n_threads: int) -> None:
-    sizes = np.diff(threads.shares(n_threads, 32))
-    assert sizes.sum() == pytest.approx(1)
-    assert (np.diff(sizes[:-1]) <= 1e-12).all()
-    assert sizes[0] == pytest.approx(1 / (2 * n_threads))
-    assert 0 < sizes[-1] <= 1.5 / (32 * n_threads)
-    assert np.allclose(np.diff(threads.shares(n_threads, 1)), 1 / n_threads)
-
-
 def test_sum_rows_equals_its_reference() -> None:
     rng = np.random.default_rng(0)
     table, codes = rng.random(5 * 16), rng.integers(0, 5, 40).astype(np.int32)
@@ -199,40 +185,9 @@ def test_costs_and_tables_are_products_with_the_projection(backend: str, d: int)
     flat = reference.project(rows, assigns).reshape(rows.n_items, -1)
     rng = np.random.default_rng(d)
     coef, own = rng.random((4, flat.shape[1])), rng.random((rows.n_items, 4))
-    for _ in range(2):  # the second call finds the tuples where the first left them
+    for _ in range(2):  # the second call finds the observations where the first left them
         np.testing.assert_allclose(project_cost(rows, assigns, coef, backend), flat @ coef.T)
         np.testing.assert_allclose(project_table(rows, assigns, own, backend), own.T @ flat)
-
-
-@pytest.mark.parametrize("shape", [(0, 8), (1, 1), (5, 8), (3000, 13)])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_compiled, "COPY_BYTES", 1000)
-    monkeypatch.setattr(project_compiled, "available_threads", lambda: 3)
-    assign = np.random.default_rng(0).random(shape)
-    flat, stride = project_compiled.padded(assign, dtype)
-    assert (flat.dtype, stride % 8) == (dtype, 0)
-    assert flat.ctypes.data % project_compiled.CACHE_LINE == 0 or flat.size == 0
-    table = flat.reshape(shape[0], stride)
-    assert np.array_equal(table[:, : shape[1]], assign.astype(dtype))
-    assert not table[:, shape[1] :].any()
-    again, _ = project_compiled.padded(table)
-    assert again.ctypes.data == flat.ctypes.data or flat.size == 0  # not copied
-    if shape[0] > 1:
-        assert project_compiled.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # rows apart
-
-
-def test_a_projector_may_write_into_the_same_memory() -> None:
-    rows, assigns = problem(2, True, True, "float64")
-    whole = project(rows, assigns, backend="compiled")
-    fresh, kept = (projector(rows, assigns, "compiled", reuse=reuse) for reuse in (False, True))
-    for start, stop in ((0, 9), (9, 11), (11, 23)):
-        assert np.array_equal(fresh(start, stop), whole[start:stop])
-        assert np.array_equal(kept(start, stop), whole[start:stop])
-    assert np.shares_memory(kept(0, 5), kept(5, 9))
-    first = fresh(0, 5)
-    fresh(5, 9)
-    assert np.array_equal(first, whole[:5])
 
 
 def test_what_goes_wrong_on_another_thread_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +211,7 @@ def test_what_goes_wrong_on_another_thread_is_heard(monkeypatch: pytest.MonkeyPa
 def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "SERIAL_WORK", 0)
     monkeypatch.setattr(threads, "available_threads", lambda: 2)
-    rows, assigns = problem(2, True, True, "float64", n_tuples=5000)
+    rows, assigns = problem(2, True, True, "float64", n_observations=5000)
     expected = project(rows, assigns, backend="compiled")  # the pool is made
     child = os.fork()
     if child == 0:  # pragma: no cover - in the child

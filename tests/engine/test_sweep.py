@@ -126,7 +126,7 @@ def test_batches_that_are_evaluated_together_move_in_lockstep(
 def test_one_mode_alone_moves_in_lockstep(
     kind: str, whole: bool, by_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No item has two tuples in one cell: the kernel that writes only when an item moves."""
+    """No item has two observations in one cell: the kernel that writes only when an item moves."""
     from gingham.engine import sweep_compiled
 
     if not by_table:

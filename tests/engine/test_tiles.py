@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numba
 import numpy as np
 import pytest
@@ -17,16 +15,16 @@ from gingham.engine.project_compiled import grouping
 N_ITEMS, N_OTHERS, K = 40, 300, 3
 
 
-def problem(weighted: bool, dtype: str, width: int, seed: int = 0, n_tuples: int = 6000) -> tuple[Rows, Floats]:
-    """Random rows: some items have no tuples, some few, one very many."""
+def problem(weighted: bool, dtype: str, width: int, seed: int = 0, n_observations: int = 6000) -> tuple[Rows, Floats]:
+    """Random rows: some items have no observations, some few, one very many."""
     rng = np.random.default_rng(seed)
     shares = rng.random(N_ITEMS) ** 3
     shares[[0, 7, -1]], shares[3] = 0, 5
-    item = rng.choice(N_ITEMS, n_tuples, p=shares / shares.sum()).astype(np.int32)
-    label = rng.integers(0, K, n_tuples).astype(np.int32)
-    other = rng.integers(0, N_OTHERS, n_tuples).astype(np.int32)
+    item = rng.choice(N_ITEMS, n_observations, p=shares / shares.sum()).astype(np.int32)
+    label = rng.integers(0, K, n_observations).astype(np.int32)
+    other = rng.integers(0, N_OTHERS, n_observations).astype(np.int32)
     begin, (other, label) = grouping(item, label, N_ITEMS, K, [other, label])
-    weights = rng.random(n_tuples) * 3 if weighted else None
+    weights = rng.random(n_observations) * 3 if weighted else None
     rows = Rows(np.ascontiguousarray(begin[::K]), other[None], label, None, weights, K, begin)
     return rows, rng.random((N_OTHERS, width)).astype(dtype)
 
@@ -69,48 +67,6 @@ def test_every_tuple_stands_once_in_its_own_slot(seed: int) -> None:
     assert np.array_equal(made.weights[found], rows.weights[listed])
 
 
-def by_hand(rows: Rows, cuts: list[int], tile: int) -> list[tuple[int, int, int, list[int]]]:
-    """(block, tile in which it ends, slot, other items) of every segment, in order."""
-    found = []
-    for block, (start, stop) in enumerate(pairwise(cuts)):
-        for slot in range(start * K, stop * K):
-            run = rows.others[0, rows.runs[slot] : rows.runs[slot + 1]].tolist()
-            pieces: list[tuple[int, list[int]]] = []
-            waiting: list[int] = []
-            for t in range(-(-N_OTHERS // tile)):
-                waiting += [x for x in run if x // tile == t]
-                if len(waiting) >= min(tiles.LEAST_SEGMENT, len(run)) and waiting:
-                    pieces.append((t, waiting))
-                    waiting = []
-            if waiting:
-                pieces[-1][1].extend(waiting)
-            found += [(block, t, slot - start * K, sorted(piece)) for t, piece in pieces]
-    return sorted(found, key=lambda segment: segment[:3])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_segments_wait_until_they_are_long_and_come_tile_by_tile(seed: int) -> None:
-    rows, _ = problem(False, "float64", 8, seed)
-    made = tiles.make_tiles(rows, N_OTHERS, 64)
-    assert made is not None
-    expected = by_hand(rows, made.cuts.tolist(), tiles.TILE_BYTES // 64)
-    assert made.slots.tolist() == [slot for _, _, slot, _ in expected]
-    assert [sorted(made.others[a:b].tolist()) for a, b in pairwise(made.begins)] == [piece for *_, piece in expected]
-    assert np.array_equal(
-        np.bincount([block for block, *_ in expected], minlength=len(made.blocks)), np.diff(made.first)
-    )
-
-
-def test_blocks_hold_neither_too_many_items_nor_too_many_tuples() -> None:
-    rows, _ = problem(False, "float64", 8)
-    cuts = tiles._cuts(rows.indptr, 6)
-    assert (cuts[0], cuts[-1]) == (0, N_ITEMS)
-    assert (np.diff(cuts) > 0).all()
-    assert np.diff(cuts).max() <= 6 + 1
-    largest = np.diff(rows.indptr).max()
-    assert np.diff(rows.indptr[cuts]).max() <= rows.indptr[-1] / tiles.LEAST_BLOCKS + largest
-
-
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="numba was told to use one thread")
 def test_threads_change_nothing() -> None:
     rows, _ = problem(True, "float64", 8)
@@ -130,5 +86,5 @@ def test_none_where_they_would_not_pay() -> None:
     assert tiles.make_tiles(rows, 30, 64) is None  # all fits the cache
     assert tiles.make_tiles(rows._replace(runs=None), N_OTHERS, 64) is None  # labels not sorted
     assert tiles.make_tiles(rows._replace(others=np.vstack([rows.others] * 2)), N_OTHERS, 64) is None  # three modes
-    few, _ = problem(False, "float64", 8, n_tuples=100)
+    few, _ = problem(False, "float64", 8, n_observations=100)
     assert tiles.make_tiles(few, N_OTHERS, 64) is None

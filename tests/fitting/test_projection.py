@@ -246,12 +246,12 @@ def test_the_table_of_a_bound_is_its_derivative():
     exact = local_table(posterior, sample, cell, "log-wealth")
     from gingham.certificates.bounds import find
 
-    law, price, n = facts(posterior, sample, cell, "exact")
+    distribution, price, n = facts(posterior, sample, cell, "exact")
     kl = local_table(posterior, sample, cell, "kl")
     assert kl[0, 4] > kl[0, 1] > kl[0, 0] == 0  # the kl bound sees the mean only: its table is linear in the loss
     np.testing.assert_allclose(kl / kl[0, 4], cell.table / 4, atol=1e-3)
     assert (np.diff(exact[0]) > 0).all()
-    assert find("kl").function(law, price, n, 0.05).value > law.mean
+    assert find("kl").function(distribution, price, n, 0.05).value > distribution.mean
 
 
 def test_pruning_changes_nothing_and_merging_is_a_union():

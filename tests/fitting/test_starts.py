@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -14,14 +13,15 @@ from gingham import CoClusteringRegressor, GraphClustering
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.datasets import planted_graph
-from gingham.fitting import starts as k_means
+from gingham.engine import k_means
+from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import make_start
-from gingham.models.counts import starts as starts_counts
 from gingham.models.graph import partition
 from problems import FIVE, random_sample
 
 
-@pytest.mark.parametrize("start", ["means", "spectral", "singular", "counts", "graph"])
+@pytest.mark.parametrize("start", ["means", "spectral", "singular", "graph"])
 def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums that libraries spread over threads depend on how many there are, and so would all that follows."""
     seen: set[int] = set()
@@ -42,10 +42,7 @@ def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.M
     monkeypatch.setattr(k_means, "plus_plus", watched)
     monkeypatch.setattr(partition, "KMeans", Watched)
     with threadpool_limits(2):
-        if start == "counts":
-            counts = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (30, 20)).astype(float))
-            starts_counts.spectral_row_labels(counts, 3, np.random.default_rng(0))
-        elif start == "graph":
+        if start == "graph":
             GraphClustering(2, random_state=0).fit(planted_graph(40, 2, seed=0).adjacency)
         else:
             problem = Problem.grid(random_sample(np.random.default_rng(0), 2), Absolute(FIVE), 1.0)
@@ -59,7 +56,9 @@ def test_means_that_say_nothing_do_not_end_in_one_cluster() -> None:
     ids = rng.integers(0, 100, (20_000, 2))
     stars = 1 + (ids[:, 0] + ids[:, 1]) % 5
     stars = np.where(rng.random(len(ids)) < 0.3, rng.integers(1, 6, len(ids)), stars)
-    model = CoClusteringRegressor(5, beta=0.3, alphabet=range(1, 6), start="means", schedule="constant", random_state=0)
+    model = CoClusteringRegressor(
+        5, beta=0.3, alphabet=range(1, 6), start="means", solver=Projection(Constant()), random_state=0
+    )
     one_cluster = 0.3 * np.abs(stars - np.median(stars)).sum()
     assert model.fit(ids, stars).objective_.total < 0.7 * one_cluster
 

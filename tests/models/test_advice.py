@@ -10,7 +10,7 @@ import pytest
 
 import gingham as gg
 from gingham.models.layers import Sampler
-from gingham.summary.values import Errors, Score
+from gingham.summary.values import Errors
 
 
 def pairs(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.random.Generator]:
@@ -86,9 +86,7 @@ def test_a_useless_model_is_named_beside_the_baseline():
     summary = regressor(alphabet=range(1, 6)).fit(X, rng.integers(1, 6, len(X))).summary_
     from dataclasses import replace
 
-    errors = Errors(
-        "quadratic", "root mean square error", (Score("this model", 816.0), Score("one constant", 679.0)), 60.0, ""
-    )
+    errors = Errors("quadratic", "root mean square error", {"this model": 816.0, "one constant": 679.0}, 60.0, "")
     assert "is not better than one constant: root mean square error 816" in replace(summary, errors=errors).advice[0]
-    better = replace(errors, scores=(Score("this model", 600.0), Score("one constant", 679.0)))
+    better = replace(errors, scores={"this model": 600.0, "one constant": 679.0})
     assert not any("not better" in sentence for sentence in replace(summary, errors=better).advice)

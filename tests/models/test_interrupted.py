@@ -15,6 +15,7 @@ from gingham.engine import threads
 from gingham.errors import InterruptedWarning
 from gingham.fitting import loop
 from gingham.fitting.interruption import interrupt, interrupted
+from gingham.fitting.projection import Projection
 from gingham.models import base
 from gingham.models.layers import Sampler
 
@@ -88,15 +89,17 @@ def test_features(monkeypatch):
 
 
 def test_a_committee_ends_with_the_member_that_was_interrupted(monkeypatch):
-    inner = gg.CoClusteringRegressor(2, beta=1.0, start="random", offsets=False, verbose=1)
-    sweeps = []
+    inner = gg.CoClusteringRegressor(2, beta=1.0, start="random", offsets=False)
+    sweeps, solve = [], Projection.solve
 
-    def listen(progress):
-        sweeps.append(progress.iteration)
+    def listen(iteration, factor, objective):
+        sweeps.append(iteration)
         if sweeps.count(0) == 2:  # in the first sweep of the second member
             press_ctrl_c()
 
-    monkeypatch.setattr("gingham.models.grid.estimator.stderr_progress", listen)
+    monkeypatch.setattr(
+        Projection, "solve", lambda self, problem, start, report, *more: solve(self, problem, start, listen, *more)
+    )
     with pytest.warns(InterruptedWarning):
         model = gg.Committee(inner, n_members=4, random_state=0).fit(X, Y)
     assert model.interrupted_

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import (
+    adjusted_rand_score,
+    log_loss,
+    mean_absolute_error,
+    root_mean_squared_error,
+    zero_one_loss,
+)  # fmt: skip
 
 import gingham as gg
 from gingham.report.page import predictor
 from gingham.report.summary import summarize
-from gingham.summary.make_summary import folds_of
+from gingham.summary.make_summary import summarize_observed
+from gingham.summary.measure import folds_of
+from gingham.summary.sizes import own_clusters
+from gingham.summary.values import Lift
 from model_examples import discovered, examples
 
 EXAMPLES = {type(example.model).__name__: example for example in reversed(examples())}
@@ -26,6 +38,7 @@ LABELS = {
 }
 NOT_SUMMARISED = ("ExplanatoryClustering",)  # it weighs clusterings that others made
 NO_PREDICTIONS = ("PairwiseClusterAnalysis", "KernelCCA")  # of pairs of items
+NOT_MEASURED = NO_PREDICTIONS
 KINDS = tuple(sorted(set(discovered()) - set(NOT_SUMMARISED)))
 
 
@@ -64,7 +77,7 @@ def test_frames_pages_and_levels_agree(fitted, kind) -> None:
     frame, described = model.to_frame(backend="polars"), model.describe(backend="polars")
     page = summarize(summary, None, predictor(model))
     at = 0
-    for number, (side, labels) in enumerate(zip(summary.sides, model.labels_at())):
+    for number, (side, labels) in enumerate(zip(summary.sides, model.summary_.labels_at())):
         mine = frame.slice(at, side.n_items)
         at += side.n_items
         assert (mine["cluster"].to_numpy() - 1).tolist() == labels.tolist()
@@ -78,7 +91,7 @@ def test_frames_pages_and_levels_agree(fitted, kind) -> None:
 def test_memberships_are_sums_of_the_model_s_own(fitted, kind) -> None:
     model = fitted[kind]
     for at, (own, q) in enumerate(zip(model.labels_, model.assign_)):
-        shown = model.labels_at()[at]
+        shown = model.summary_.labels_at()[at]
         found = model.summary_.memberships(at)
         for group in np.unique(shown):
             parts = np.unique(own[shown == group])
@@ -91,7 +104,7 @@ def test_the_parts_of_an_explanation_sum_to_the_prediction(fitted, kind) -> None
     sides = [model.summary_.sides[side] for side in model._row_sides()]
     row = tuple(side.items.tolist()[0] for side in sides)
     if kind in NO_PREDICTIONS:
-        with pytest.raises(gg.GinghamError, match="predicts nothing"):
+        with pytest.raises(gg.GinghamError, match="does not predict"):
             model.explain(row)
         return
     found = model.explain(row)
@@ -100,16 +113,66 @@ def test_the_parts_of_an_explanation_sum_to_the_prediction(fitted, kind) -> None
         assert found.total == found.prediction
 
 
-def test_the_reported_error_is_that_of_the_same_model_fitted_without_the_rows() -> None:
+MEASURED = {  # by scikit-learn's own functions
+    "quadratic": lambda y, said, w: root_mean_squared_error(y, said, sample_weight=w),
+    "absolute": lambda y, said, w: mean_absolute_error(y, said, sample_weight=w),
+    "zero-one": lambda y, said, w: zero_one_loss(y, said if said.ndim == 1 else said.argmax(axis=1), sample_weight=w),
+    "log": lambda y, said, w: log_loss(y, said, sample_weight=w, labels=range(said.shape[1])),
+}
+
+
+def nats_of_counts(observed, clusters, held) -> float:
+    """The log loss of held-out counts under blocks and margins of the others; unknown items have no blocks."""
+    relation = observed.relations[0]
+    seen, asked = relation.take(~held), relation.take(held)
+    nats = np.zeros(held.sum())
+    for code, side in zip(range(len(relation.sides)), relation.sides):
+        mass = np.bincount(seen.codes[code], seen.weight, observed.shape[side])
+        nats -= np.log((mass + 1 / len(mass)) / (mass.sum() + 1))[asked.codes[code]]
+    labels = own_clusters(observed.with_first(seen), clusters)
+    for i, j in relation.pairs():
+        (a, b), (rows, columns) = (labels[relation.sides[at]] for at in (i, j)), seen.pair(i, j).codes
+        sums = np.zeros((a.max() + 1, b.max() + 1))
+        np.add.at(sums, (a[rows], b[columns]), seen.pair(i, j).weight)
+        lift = Lift().lift(sums[..., None])
+        known = np.isin(asked.codes[i], rows) & np.isin(asked.codes[j], columns)
+        nats -= np.where(known, np.log(lift[a[asked.codes[i]], b[asked.codes[j]]]), 0.0)
+    return float(np.average(nats, weights=asked.weight))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reported_error_equals_a_direct_computation(fitted, kind) -> None:
+    model = fitted[kind]
+    errors = model.summary_.errors
+    if errors is None or errors.model is None:
+        assert kind in NOT_MEASURED
+        return
+    observed = model._observed()
+    relation = observed.relations[0]
+    parts = folds_of(relation.n_entries, 0)
+    refits = [observed.refit(~held) for held in parts]
+    if errors.loss == "mass":
+        found = [nats_of_counts(observed, refit.clusters, held) for refit, held in zip(refits, parts)]
+        weights = [relation.weight[held].sum() for held in parts]
+        assert errors.model == pytest.approx(np.average(found, weights=weights), rel=1e-6)
+        return
+    y = np.concatenate([np.asarray(relation.values)[held] for held in parts])
+    said = np.concatenate([np.asarray(refit.predictions) for refit in refits])
+    weights = np.concatenate([relation.weight[held] for held in parts])
+    assert errors.model == pytest.approx(MEASURED[errors.loss](y, said, weights), rel=1e-6)
+    assert errors.n_held == pytest.approx(weights.sum())
+
+
+def test_the_model_that_is_measured_is_the_same_model() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 40, 1500), rng.integers(0, 30, 1500)])
     y = np.where((X[:, 0] % 2) == (X[:, 1] % 2), 4.0, 2.0) + rng.normal(size=1500)
-    model = gg.CoClusteringRegressor((2, 2), loss="quadratic", beta=1.0, offsets=False, random_state=0).fit(X, y)
-    squares = []
+    make = functools.partial(gg.CoClusteringRegressor, (2, 2), loss="quadratic", beta=1.0, offsets=False)
+    model = make(random_state=0).fit(X, y)
+    said = np.empty(1500)
     for held in folds_of(len(y), 0):
-        again = gg.CoClusteringRegressor((2, 2), loss="quadratic", beta=1.0, offsets=False, random_state=0)
-        squares.append((again.fit(X[~held], y[~held]).predict(X[held]) - y[held]) ** 2)
-    assert model.summary_.errors.model == pytest.approx(np.sqrt(np.concatenate(squares).mean()), rel=1e-6)
+        said[held] = make(random_state=0).fit(X[~held], y[~held]).predict(X[held])
+    assert model.summary_.errors.model == pytest.approx(root_mean_squared_error(y, said), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -122,22 +185,105 @@ def test_planted_grids_are_shown_as_they_were_found(seed) -> None:
     for sizes in ((4, 4), "auto"):
         model = gg.CoClusteringRegressor(sizes, loss="quadratic", random_state=0).fit(X, y)
         finest = [len(np.unique(own)) for own in model.labels_]
-        for truth, own, shown in zip((rows, columns), model.labels_, model.labels_at(finest)):
+        assert model.summary_.size == tuple(finest)
+        for truth, own, shown in zip((rows, columns), model.labels_, model.summary_.labels_at()):
             assert adjusted_rand_score(truth, shown) == adjusted_rand_score(truth, own)
-        if sizes != "auto":
-            assert model.summary_.size == tuple(finest)
 
 
+def single(loss: str) -> gg.CoClusteringClassifier:
+    return gg.CoClusteringClassifier((2, 2), loss=loss, beta=2.0, random_state=0)
+
+
+def committee(loss: str) -> gg.Committee:
+    return gg.Committee(single(loss), n_members=3, random_state=0)
+
+
+@pytest.mark.parametrize("make", [single, committee])
 @pytest.mark.parametrize("loss", ["log", "zero-one"])
-def test_classes_are_summarised_alike_whether_they_are_numbers_or_words(loss) -> None:
+def test_classes_are_summarised_alike_whether_they_are_numbers_or_words(make, loss) -> None:
     rng = np.random.default_rng(0)
     X = np.argwhere(rng.random((50, 40)) < 0.5)
     y = (X.sum(axis=1) % 2) ^ (rng.random(len(X)) < 0.1)
-    words, numbers = (
-        gg.CoClusteringClassifier((2, 2), loss=loss, random_state=0).fit(X, labels).summary_
-        for labels in (np.array(["no", "yes"])[y], y)
-    )
+    models = [make(loss).fit(X, labels) for labels in (np.array(["no", "yes"])[y], y)]
+    words, numbers = (model.summary_ for model in models)
     assert numbers.tables[0].measure == "labels"
     assert numbers.errors.loss == loss
     assert numbers.errors == words.errors
-    assert numbers.errors.model < numbers.errors.scores[1].value
+    assert numbers.errors.model < numbers.errors.scores["label shares" if loss == "log" else "the commonest label"]
+    for model in models:
+        for row in ((0, 0), (0, 1)):
+            found = model.explain(row)
+            assert found.prediction == str(model.predict([row])[0])
+            assert found.total == pytest.approx(model.predict_proba([row]).max(), abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quadratic"])
+def test_a_committee_is_measured_by_the_loss_of_its_members(loss) -> None:
+    rng = np.random.default_rng(0)
+    X = np.argwhere(rng.random((40, 30)) < 0.5)
+    y = 3 + X.sum(axis=1) % 2 + rng.integers(0, 2, len(X))
+    member = gg.CoClusteringRegressor((2, 2), loss=loss, beta=2.0, alphabet=(3, 4, 5))
+    assert gg.Committee(member, n_members=2, random_state=0).fit(X, y).summary_.errors.loss == loss
+
+
+SCALE = range(8)
+
+
+def ratings(n_rows: int = 60, n_columns: int = 40):
+    rng = np.random.default_rng(0)
+    X = np.argwhere(rng.random((n_rows, n_columns)) < 0.5)
+    means = np.array([[5, 2, 3], [1, 4, 3], [3, 2, 5]])
+    y = means[X[:, 0] % 3, X[:, 1] % 3] + rng.integers(-1, 2, len(X)) + X[:, 0] % 2
+    return X, y
+
+
+def many_clusterings():
+    member = gg.CoClusteringRegressor((3, 3), loss="quadratic", beta=1.0, offsets=False)
+    return {
+        "layers": gg.LayeredCoClusteringRegressor(n_layers=2, effort="fast", random_state=0),
+        "committee": gg.Committee(member, n_members=3, random_state=0),
+    }
+
+
+@pytest.mark.parametrize("name", many_clusterings())
+def test_a_distilled_checkerboard_is_a_model_of_the_clusters_that_are_shown(name) -> None:
+    X, y = ratings()
+    seen = np.random.default_rng(1).random(len(y)) < 0.8
+    model = many_clusterings()[name].fit(X[seen], y[seen])
+    summary = model.summary_
+    assert summary.found
+    assert f"reproduces {min(summary.fidelity, 1):.0%} of what the model gains over averages" in str(summary)
+    assert summary.distilled in model._card()
+    assert summarize(summary, None, predictor(model))["distilled"] == summary.distilled
+    board = gg.simplify(model, X[seen], y[seen])
+    for own, shown in zip(board.labels_, summary.labels_at()):
+        assert (own == shown).all()
+    # It is as good as the summary says: this part of what the model gains over the averages.
+    averages = gg.CoClusteringRegressor((1, 1), loss="quadratic", offsets=True).fit(X[seen], y[seen])
+    squares = [np.mean((one.predict(X[~seen]) - y[~seen]) ** 2) for one in (averages, board, model)]
+    assert (squares[0] - squares[1]) / (squares[0] - squares[2]) == pytest.approx(summary.fidelity, abs=0.15)
+    assert gg.certify(board, X[~seen], y[~seen], bound="holdout", alphabet=SCALE).value >= squares[1]
+    with pytest.raises(gg.GinghamError, match="that the model was fitted on"):
+        gg.certify(board, X[seen], y[seen], bound="holdout", alphabet=SCALE)
+    assert gg.simplify(model, X[seen], y[seen], max_clusters=(2, 3)).n_clusters_ == (2, 3)
+    with pytest.raises(gg.GinghamError, match="max_clusters"):
+        gg.simplify(model, X[seen], y[seen], max_loss=1.0)
+
+
+def test_layers_are_listed_where_one_checkerboard_says_little() -> None:
+    X, y = ratings()
+    observed = many_clusterings()["layers"].fit(X, y)._observed()
+    half = replace(observed, refit=lambda kept: halved(observed.refit(kept)))
+    for given, listed in ((observed, 0), (half, 3)):
+        summary = summarize_observed(given)
+        assert summary.found
+        assert (summary.fidelity < 1 / 3) == (listed > 0)
+        assert len(summary.layers) == listed
+        for layer in summary.layers:
+            assert layer.values.shape == (len(layer.rows), len(layer.columns))
+            assert all(layer.rows + layer.columns)
+
+
+def halved(refit):
+    """A board whose blocks say little of what they could, beside the same predictions."""
+    return refit._replace(blocks=0.1 * refit.blocks)

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 import gingham as gg
-from gingham.certificates.progressive import Plan, combined_losses, draws_in_order, progressive_bound
+from gingham.certificates.progressive import Plan, choose_nu, combined_losses, draws_in_order, progressive_bound
 from gingham.models.layers import Sampler
 
 STARS = range(1, 6)
@@ -69,7 +69,7 @@ def test_every_family_is_certified_saved_and_loaded(name, tmp_path):
     certificate = gg.certify_progressive(model, X, y, blocks=3, random_state=3)
     assert repr(model) == repr(before)
     assert certificate.empirical < certificate.value < certificate.worst
-    assert certificate.n_tuples == 270
+    assert certificate.n_observations == 270
     predictor = certificate.model
     assert len(predictor.members_) == 3
     assert predictor.shares_.sum() == pytest.approx(1.0)
@@ -110,7 +110,7 @@ def test_every_draw_is_tested_once_by_a_member_that_has_not_seen_it():
         assert not seen & tested
     assert fits[1] == fits[0] | tests[0]  # the first member has learned the whole warm-up
     assert set.union(*tests[1:]) == set(range(200)) - fits[1]
-    assert certificate.n_tuples == 60
+    assert certificate.n_observations == 60
 
 
 def test_the_value_by_hand_with_a_constant_predictor():
@@ -136,7 +136,7 @@ def test_weights_are_draws():
     certificate = gg.certify_progressive(
         Recorder(), X, y, sample_weight=counts, alphabet=STARS, blocks=2, random_state=0
     )
-    assert certificate.n_tuples == counts.sum() - int(0.7 * counts.sum())
+    assert certificate.n_observations == counts.sum() - int(0.7 * counts.sum())
     last = [seen for kind, seen in Recorder.log if kind == "fit"][-1]
     assert any(0 < last[row] < counts[row] for row in last)  # a line is divided
     assert any("w independent draws" in a.text and a.status == "given" for a in certificate.assumptions)
@@ -151,7 +151,7 @@ def test_models_without_weights_see_repeated_rows():
     certificate = gg.certify_progressive(
         KNeighborsRegressor(3), X, y, sample_weight=counts, alphabet=STARS, random_state=0
     )
-    assert certificate.n_tuples == counts.sum() - int(0.7 * counts.sum())
+    assert certificate.n_observations == counts.sum() - int(0.7 * counts.sum())
 
 
 def test_weights_that_are_no_counts_are_refused():
@@ -223,7 +223,9 @@ def test_rules_and_frames():
 def test_warm_starts_agree_with_fits_anew():
     X, y = planted()
     model = gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0)
-    warm, cold = (gg.certify_progressive(model, X, y, random_state=0, warm_start=w) for w in (True, False))
+    warm = gg.certify_progressive(model, X, y, random_state=0)
+    anew = lambda _, X, y, counts: clone(model).fit(X, y)  # noqa: E731
+    cold = gg.certify_progressive(model, X, y, random_state=0, fit=anew)
     assert warm.value == pytest.approx(cold.value, abs=0.05)
     assert warm.model.members_[-1].start == "spectral"  # what a file keeps is the caller's own setting
 
@@ -289,7 +291,7 @@ def test_no_bound_on_a_committee_is_given_for_members_that_are_weighted():
     y = np.where((X[:, 0] + X[:, 1]) % 2, 5, 1)
     model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=range(1, 6), random_state=0)
     certificate = gg.certify_progressive(model, X, y, random_state=0)
-    with pytest.raises(gg.RefusedCertificate, match="shares"):
+    with pytest.raises(gg.RefusedCertificate, match="weights its members"):
         gg.certify(certificate.model, X, y)
 
 
@@ -326,7 +328,7 @@ def test_a_loaded_model_is_not_fitted_without_what_its_file_could_not_hold(tmp_p
         with pytest.raises(gg.GinghamError, match="could not hold side="):
             gg.certify_progressive(one, X, y, blocks=2, random_state=0)
     certificate = gg.certify_progressive(loaded.set_params(side=side), X, y, blocks=2, random_state=0)
-    assert certificate.n_tuples == 90
+    assert certificate.n_observations == 90
 
 
 def test_references_are_fitted_before_the_members_and_tested_on_everything_after(tmp_path):
@@ -380,7 +382,7 @@ def test_a_predictor_that_looks_at_the_other_rows_is_refused():
     users = np.where(rng.random(2000) < 0.5, rng.integers(0, 5, 2000), np.arange(5, 2005))
     X, y = np.column_stack([users, np.arange(2000)]), np.where(users < 5, 5, 1)
     for references in (0, 2):
-        with pytest.raises(gg.RefusedCertificate, match="Batch answers a row otherwise"):
+        with pytest.raises(gg.RefusedCertificate, match="Batch gives a row another prediction"):
             gg.certify_progressive(Batch(), X, y, label_bounds=(1, 5), references=references, random_state=0)
     drawn = gg.certify_progressive(Drawing(), X, y, label_bounds=(1, 5), random_state=0)
     assert any("whatever other rows" in a.text for a in drawn.assumptions)
@@ -391,5 +393,17 @@ def test_a_predictor_that_looks_at_the_other_rows_is_refused():
 def test_references_are_refused_where_draws_are_not_alike():
     X, y = planted()
     model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=STARS, random_state=0)
-    with pytest.raises(gg.RefusedCertificate, match="order of arrival"):
+    with pytest.raises(gg.RefusedCertificate, match="draws that are alike"):
         gg.certify_progressive(model, X, y, references=1, order="arrival")
+
+
+def test_nu_comes_from_tests_of_the_pilot_that_are_not_counted():
+    """With references the pilot is tested on all draws after its own; those that choose ν count for nothing else."""
+    X, y = planted()
+    model = gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0)
+    found = gg.certify_progressive(model, X, y, rule="median", references=2, random_state=4)
+    plan = Plan.of(len(y), 0.7, 6, references=2)
+    rows = draws_in_order(len(y), None, "shuffle", 4)[plan.pilot : plan.counted]
+    losses = np.abs(y[rows] - found.model.pilot_.predict(X[rows], rule="median")) / 4
+    assert 0 < losses.mean() < 1
+    assert found.parameters["nu"] == pytest.approx(choose_nu(losses, plan.n_tests, 0.05))

@@ -110,5 +110,5 @@ def test_a_committee_keeps_the_loss_of_its_members(tmp_path, tolerant):
 
 
 def test_a_file_with_a_loss_that_is_not_registered_says_what_to_do():
-    with pytest.raises(GinghamError, match="import the module"):
+    with pytest.raises(GinghamError, match="import its module"):
         cell_from_state({"loss": "tolerant", "width": 1.0}, FIVE)

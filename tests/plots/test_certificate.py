@@ -34,14 +34,6 @@ def test_waterfall_climbs_from_the_observed_loss_to_the_guarantee(fitted):
     assert labels[-1] == "guarantee"
 
 
-def test_stream_has_two_lines(fitted):
-    model, X, y = fitted
-    stream = [gg.certify(model.posterior_, X[:n], y[:n], anytime=True) for n in (50, 400)]
-    ax = plots.stream(stream)
-    assert len(ax.lines) == 2
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), [certificate.value for certificate in stream])
-
-
 def test_a_certificate_without_terms_is_not_drawn(fitted):
     from dataclasses import replace
 

@@ -56,5 +56,5 @@ def test_draws_on_given_axes(fitted):
     figure, ax = plt.subplots()
     assert checkerboard(model.posterior_, sample, ax=ax) is ax
     assert len(ax.lines) == 2
-    assert ax.get_ylabel() == "mode0"
+    assert ax.get_ylabel() == "row"
     plt.close(figure)

@@ -35,7 +35,7 @@ def fits():
 def test_coembedding_has_both_modes(fits):
     ax = coembedding(fits[0][1.0].posterior_)
     assert [len(c.get_offsets()) for c in ax.collections] == [40, 30]
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["mode0", "mode1"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["row", "column"]
     few = coembedding(fits[0][1.0].posterior_, max_points=5)
     assert [len(c.get_offsets()) for c in few.collections] == [5, 5]
 
@@ -61,11 +61,9 @@ def test_information_plane_goes_down_with_beta(fits):
 
 
 def test_path_draws_what_was_measured():
-    from gingham.plots import path
-
     data = planted_grid((30, 20), (2, 2), 1000, seed=0)
     model = gg.CoClusteringRegressor(2, alphabet=range(5), random_state=0)
-    ax = path(gg.beta_path(model, data.X, data.y, [0.3, 1.0], cv=2))
+    ax = gg.beta_path(model, data.X, data.y, [0.3, 1.0], cv=2).plot()[0]
     names = [line.get_label() for line in ax.lines]
     assert names[0] == "certificate"
     assert "training (Gibbs)" in names

@@ -17,7 +17,7 @@ from gingham.report.first_screen import (
     prediction_words,
     short,
 )
-from gingham.summary.values import Errors, Score
+from gingham.summary.values import Errors
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_observations_have_names_of_people(label, measure, noun):
 
 def test_the_data_in_a_sentence(fitted):
     model = fitted[0]
-    said = data_words(model.summary_, model.observed(), "rating")
+    said = data_words(model.summary_, model._observed(), "rating")
     assert re.match(r"30 \S+ × 24 \S+; 500 ratings from 1 to 5, \d\.\d+ on average, for \d+\s% of all pairs\.", said)
 
 
@@ -55,20 +55,18 @@ def test_edges_and_counts_in_a_sentence():
     rng = np.random.default_rng(0)
     counts = rng.poisson(np.kron([[3, 1], [1, 3]], np.ones((10, 8))))
     model = gg.CoOccurrenceClustering((2, 2), random_state=0).fit(counts)
-    said = data_words(model.summary_, model.observed(), "count")
+    said = data_words(model.summary_, model._observed(), "count")
     assert said.startswith(f"20 rows × 16 columns; {counts.sum():,} counts, in ")
     edges = [(i, j) for i in range(16) for j in range(i) if i % 2 == j % 2]
     graph = gg.GraphClustering(2, random_state=0).fit(np.array(edges))
-    said = data_words(graph.summary_, graph.observed(), "edge")
+    said = data_words(graph.summary_, graph._observed(), "edge")
     assert "; 56 edges, between 47\N{NO-BREAK SPACE}% of all pairs." in said
 
 
 def summary_with(model, *scores: tuple[str, float]):
     from dataclasses import replace
 
-    errors = Errors(
-        "quadratic", "root mean square error", tuple(Score(*score) for score in scores), 500.0, "a tenth, held out"
-    )
+    errors = Errors("quadratic", "root mean square error", dict(scores), 500.0, "a tenth, held out")
     return replace(model.summary_, errors=errors)
 
 
@@ -78,7 +76,7 @@ def test_a_model_that_is_worse_than_a_baseline_is_said_to_be(fitted):
     assert said["useful"] is False
     assert "816" in said["sentence"]
     assert "679" in said["sentence"]
-    assert "Predict with that rule rather than with this model" in said["sentence"]
+    assert "Use that rule for prediction" in said["sentence"]
     good = prediction_words(summary_with(fitted[0], ("this model", 0.9), ("both averages", 1.0)), "rating")
     assert good["useful"] is True
     assert "10\N{NO-BREAK SPACE}% less" in good["sentence"]
@@ -115,8 +113,9 @@ def test_wrong_labels_gains_densities_and_refusals():
     gain = guarantee_words([certificate(), certificate(bound="gain", value=-0.01)], "", "edge")
     assert gain["better"] is True
     assert guarantee_words([certificate(bound="gain", value=0.01)], "", "edge")["better"] is False
-    density = guarantee_words([certificate(bound="density", value=8.0, trivial=9.0)], "", "count")
-    assert "one among 2,981 equally likely pairs" in density["sentence"]
+    density = guarantee_words([certificate(bound="density", value=8.0, trivial=9.0)], "", "count", np.log(8000))
+    assert "a new count on average at least ×2.7 as probable as if all pairs were alike" in density["sentence"]
+    assert "×0.99" in density["verdict"]
     assert density["better"] is True
     none = guarantee_words([], "Say --alphabet 1..5.", "rating")
     assert none["better"] is None

@@ -24,7 +24,7 @@ class Tags(HTMLParser):
 @pytest.fixture(scope="module")
 def page(fitted):
     model = fitted[0]
-    return render(summarize(model.summary_, model.observed(), predictor(model), title="<b>&'\""))
+    return render(summarize(model.summary_, model._observed(), predictor(model), title="<b>&'\""))
 
 
 def tags_of(page):

@@ -36,8 +36,8 @@ def test_ids_are_text_never_markup(model):
 
 def test_the_reasons_on_the_page_are_those_of_the_model(model):
     summary = ranking.summarize(model, users=[0], n=2)
-    shown = summary["users"][0]["rows"][0]
+    _, score, reasons = summary["users"][0]["rows"][0]
     why = model.explain(0, [model.top([0], 1)[0][0]])[0]
-    assert shown["score"] == why.score
-    assert {r["name"] for r in shown["reasons"]} <= set(why.groups)
-    assert max(abs(r["share"]) for r in shown["reasons"]) == pytest.approx(np.abs(why.shares).max())
+    assert score == why.score
+    assert {group for _, group in reasons} <= set(why.groups)
+    assert max(abs(share) for share, _ in reasons) == pytest.approx(np.abs(why.shares).max())

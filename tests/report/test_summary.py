@@ -13,7 +13,7 @@ from gingham.report import predictor, summarize
 @pytest.fixture(scope="module")
 def summary(fitted):
     model = fitted[0]
-    return summarize(model.summary_, model.observed(), predictor(model), label="rating")
+    return summarize(model.summary_, model._observed(), predictor(model), label="rating")
 
 
 def test_summary_is_plain(summary):
@@ -66,7 +66,7 @@ def test_plain_means_are_those_of_the_rows(summary, fitted):
 
 def test_only_items_with_most_data_are_named(fitted):
     model = fitted[0]
-    small = summarize(model.summary_, model.observed(), predictor(model), max_items=10)
+    small = summarize(model.summary_, model._observed(), predictor(model), max_items=10)
     items = small["sides"][0]["items"]
     assert len(items["names"]) == len(items["near"]) == len(items["best"]) == len(items["x"]) == 10
     assert min(items["mass"]) >= np.sort(model.summary_.sides[0].mass)[-10]
@@ -82,4 +82,4 @@ def test_a_page_without_the_data_leaves_out_what_needs_them(fitted):
 def test_data_of_another_numbering_are_left_out(fitted):
     model, X, y = fitted
     fewer = type(model)((2, 2), alphabet=range(1, 6), beta=2.0, random_state=0).fit(X[X[:, 1] != 3], y[X[:, 1] != 3])
-    assert summarize(model.summary_, fewer.observed())["picture"] is None
+    assert summarize(model.summary_, fewer._observed())["picture"] is None

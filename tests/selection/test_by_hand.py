@@ -32,7 +32,7 @@ LETTERS = Alphabet.of((0, 1, 2), given=True)
 
 
 def test_sizes_from_the_data():
-    """About 40 tuples a cell, at most 20 clusters, and two unless there are many modes."""
+    """About 40 observations a cell, at most 20 clusters, and two unless there are many modes."""
     assert expand_clusters("auto", (100, 100, 100), 40 * 27) == (3, 3, 3)
     assert expand_clusters("auto", (100, 100), 40 * 16) == (4, 4)
     assert expand_clusters("auto", (100, 100), 10**6) == (20, 20)
@@ -71,23 +71,25 @@ def test_item_means_begin_from_five_tuples_of_the_average(weight):
 
 
 def test_beta_from_the_error_of_item_means():
-    """Tuples none of which is held out (see above) are predicted by means that have seen them."""
+    """Observations none of which is held out (see above) are predicted by means that have seen them."""
     X, modes = [[0, 1, 1, 1], [2, 1, 2, 3]], [Mode("a", np.arange(2)), Mode("b", np.arange(4))]
     assert not tenth(Sample.of(X, np.zeros(4), modes=modes)).any()
     numbers = Sample.of(X, np.array([0.0, 1.0, 2.0, 2.0]), modes=modes)
     miss = numbers.labels - _item_means(numbers, numbers, numbers.labels)
     assert beta_of_item_means(numbers, Quadratic())[0] == pytest.approx(0.5 / np.mean(miss**2))
-    letters = Sample.of(X, [0, 1, 2, 2], modes=modes, alphabet=LETTERS)
-    assert beta_of_item_means(letters, Absolute(LETTERS))[0] == pytest.approx(0.7 / np.mean(np.abs(miss)))
-    assert beta_of_item_means(letters, Logarithmic(LETTERS))[0] == 1.0
+    label_values = Sample.of(X, [0, 1, 2, 2], modes=modes, alphabet=LETTERS)
+    assert beta_of_item_means(label_values, Absolute(LETTERS))[0] == pytest.approx(0.7 / np.mean(np.abs(miss)))
+    assert beta_of_item_means(label_values, Logarithmic(LETTERS))[0] == 1.0
     same = Sample.of(X, [1, 1, 1, 1], modes=modes, alphabet=LETTERS)
     assert beta_of_item_means(same, Absolute(LETTERS))[0] == 1.0  # no error at all
     assert beta_of_item_means(same, ZeroOne(LETTERS))[0] == pytest.approx(50.0)  # a fiftieth of the range at least
     alone = Alphabet.of((1,), given=True)
     assert beta_of_item_means(Sample.of(X, [1] * 4, modes=modes, alphabet=alone), ZeroOne(alone))[0] == 1.0
-    shares = np.array([_item_means(letters, letters, 1.0 * (letters.label_codes == k)) for k in range(3)]).T
-    wrong = np.mean(shares.argmax(axis=1) != letters.label_codes)
-    assert beta_of_item_means(letters, ZeroOne(LETTERS))[0] == pytest.approx(1 / max(wrong, 0.02))
+    shares = np.array(
+        [_item_means(label_values, label_values, 1.0 * (label_values.label_codes == k)) for k in range(3)]
+    ).T
+    wrong = np.mean(shares.argmax(axis=1) != label_values.label_codes)
+    assert beta_of_item_means(label_values, ZeroOne(LETTERS))[0] == pytest.approx(1 / max(wrong, 0.02))
 
 
 def soft_board(cell, answers):
@@ -197,7 +199,7 @@ def planted(seed=0):
 def test_a_tenth_is_held_out_and_the_largest_factor_is_tried():
     X, numbers = planted()
     model = gg.CoClusteringRegressor(2, loss="quadratic", beta="auto", max_iter=3, random_state=0).fit(X, numbers)
-    held = int(re.search(r"on (\d+) held-out tuples", model.selection_.reason).group(1))
+    held = int(re.search(r"on (\d+) held-out observations", model.selection_.reason).group(1))
     assert 20 <= held <= 60
     names = np.where(numbers > 3, "yes", "no")
     model = gg.CoClusteringClassifier(2, loss="log", beta="auto", max_iter=3, random_state=0).fit(X, names)
@@ -244,11 +246,10 @@ def test_the_band_of_a_plot_is_one_standard_error_wide():
     plt = pytest.importorskip("matplotlib.pyplot")
     board = soft_board(Absolute(LETTERS), np.array([[0, 2], [1, 1]]))
     path = BetaPath(tuple(PathPoint(b, board, 1.0, b + 1, 0.25, 1.0, None) for b in (4.0, 2.0)), ("a", "b"))
-    _, ax = plt.subplots()
-    path.plot_losses(ax)
-    heights = ax.collections[0].get_paths()[0].vertices[:, 1]
+    axes = path.plot()
+    heights = axes[0].collections[0].get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (2.75, 5.25)
-    assert all(ax.get_position().height > 0.1 for ax in path.plot())
+    assert all(ax.get_position().height > 0.1 for ax in axes)
     plt.close("all")
 
 

@@ -26,7 +26,7 @@ def test_the_unit_of_the_labels_does_not_matter_where_sizes_are_given():
     shares = gg.CoClusteringRegressor((2, 3), **settings).fit(X, y / 100)
     assert shares.beta_ == pytest.approx(stars.beta_ * 1e4)
     assert [list(q) for q in shares.labels_] == [list(q) for q in stars.labels_]
-    assert max(shares.information_) > 0.5
+    assert max(shares.posterior_.information) > 0.5
     assert "item means" in str(shares.selection_)
 
 
@@ -48,12 +48,12 @@ def test_noise_of_known_size():
     X = np.column_stack([rng.integers(20, size=20000), rng.integers(20, size=20000)])
     gauss = X[:, 0] + rng.normal(0, 2.0, 20000)
     assert beta_of_item_means(Sample.of(X.T, gauss), Quadratic())[0] == pytest.approx(1 / (2 * 4), rel=0.1)
-    letters = Alphabet.of(np.arange(4), given=True)
+    label_values = Alphabet.of(np.arange(4), given=True)
     wrong = np.where(rng.random(20000) < 0.4, (X[:, 0] + 1) % 4, X[:, 0] % 4)  # two of five answers are wrong
-    labelled = Sample.of(X.T, wrong, alphabet=letters)
-    assert beta_of_item_means(labelled, ZeroOne(letters))[0] == pytest.approx(1 / 0.4, rel=0.1)
-    assert beta_of_item_means(labelled, Logarithmic(letters))[0] == 1.0
-    assert np.isfinite(beta_of_item_means(labelled, Absolute(letters))[0])
+    labelled = Sample.of(X.T, wrong, alphabet=label_values)
+    assert beta_of_item_means(labelled, ZeroOne(label_values))[0] == pytest.approx(1 / 0.4, rel=0.1)
+    assert beta_of_item_means(labelled, Logarithmic(label_values))[0] == 1.0
+    assert np.isfinite(beta_of_item_means(labelled, Absolute(label_values))[0])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

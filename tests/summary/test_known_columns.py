@@ -10,8 +10,8 @@ import pytest
 
 import gingham as gg
 from gingham.data import Mode
+from gingham.summary.item_tables import properties_of
 from gingham.summary.known_columns import best_known
-from gingham.summary.make_summary import properties_of
 from gingham.summary.values import Observed, Relation
 
 N, M = 120, 90

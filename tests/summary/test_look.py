@@ -91,7 +91,7 @@ def test_users_and_movies_with_the_same_numbers_are_no_graph():
 def test_classes_are_told_from_ids():
     table = ratings().select("userId", "movieId").with_columns(vote=pl.Series(["yes", "no", "absent", "yes"] * 200))
     found = gg.look(table)
-    assert (found.choice.kind, found.choice.label, found.alphabet) == ("coclustering", "vote", "absent,no,yes")
+    assert (found.choice.kind, found.choice.label, found.alphabet) == ("layered", "vote", "absent,no,yes")
 
 
 def test_a_property_of_a_side_is_no_side():
@@ -165,7 +165,7 @@ def test_missing_values_duplicates_and_skew_are_said():
     table = pl.concat([table, table.head(30)])
     text = str(gg.look(table))
     assert "missing" in text
-    assert "repeat a pair" in text
+    assert "repeat an earlier pair" in text
     assert "of the pairs occur" in text
     assert "--drop-missing" in gg.look(table).command
     busy = pl.concat([ratings(), *[ratings(60).with_columns(userId=pl.lit(1, pl.Int64))] * 30])
@@ -186,6 +186,76 @@ def test_it_shows_in_a_notebook_and_takes_no_array():
         gg.look(np.zeros((3, 2)))
     with pytest.raises(gg.GinghamError, match="empty"):
         gg.look(pl.DataFrame({"a": []}))
+
+
+def labelled(name: str, values: np.ndarray) -> pl.DataFrame:
+    rng = np.random.default_rng(7)
+    ids = {"user": rng.integers(0, 60, len(values)), "game": [f"g{k}" for k in rng.integers(0, 40, len(values))]}
+    return pl.DataFrame(ids | {name: values})
+
+
+@pytest.mark.parametrize(("apart", "share"), [(-1, 0.2), (0, 0.77), (99, 0.1)])
+def test_a_number_apart_from_the_scale_is_asked_about(apart, share):
+    rng = np.random.default_rng(8)
+    rating = np.where(rng.random(900) < share, apart, rng.integers(1, 11, 900))
+    found = gg.look(labelled("rating", rating), file="t.csv")
+    assert f"Does {apart} mean that there is no rating?" in found.advice[-1]
+    assert found.alphabet == "1..10"
+    assert "--missing" not in found.command
+    assert f"--missing {apart}" in found.others[-1][1]
+    assert not gg.look(labelled("rating", rng.integers(0, 11, 900))).advice  # a zero now and then is a rating
+
+
+def test_a_heavy_tail_is_said():
+    hours = np.exp(np.random.default_rng(9).normal(1, 2, 900)).round(1)
+    assert "heavy tail" in gg.look(labelled("hours", hours)).advice[-1]
+    assert not gg.look(labelled("hours", np.log1p(hours))).advice
+
+
+def test_weeks_are_no_labels_and_litres_no_counts():
+    rng = np.random.default_rng(10)
+    table = pl.DataFrame({
+        "household": rng.integers(0, 200, 4000), "product": rng.integers(0, 80, 4000),
+        "week": rng.integers(1, 53, 4000), "store_id": rng.integers(1, 30, 4000),
+    })  # fmt: skip
+    found = gg.look(table)
+    assert (found.choice.kind, found.choice.axes, found.choice.label) == (
+        "cooccurrence",
+        ("household", "product"),
+        None,
+    )
+    assert found.column("week").role == "time"
+    assert gg.look(table.select("household", "week", x="product")).choice.axes == ("household", "x")
+    panel = pl.DataFrame(
+        {"state": rng.integers(0, 30, 600), "year": 1900 + rng.integers(0, 20, 600), "share": rng.random(600)}
+    )
+    assert gg.look(panel).choice[:3] == ("layered", ("state", "year"), "share")
+    fuel = pl.DataFrame(
+        {
+            "car": rng.integers(0, 200, 4000),
+            "driver": rng.integers(0, 80, 4000),
+            "litres": rng.gamma(5, 8, 4000).round(),
+        }
+    )
+    assert gg.look(fuel).choice[:3] == ("layered", ("car", "driver"), "litres")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        labelled("rating", np.arange(900) % 5 + 1),
+        labelled("liked", np.array(["yes", "no", "no"] * 300)),
+        labelled("plays", np.floor(np.exp(np.random.default_rng(1).normal(3, 1.5, 900))) + 1),
+        pl.DataFrame({"from": np.arange(60) % 20, "to": 20 - np.arange(60) % 21}).filter(pl.col("from") < pl.col("to")),
+    ],
+    ids=["ratings", "classes", "counts", "edges"],
+)
+def test_the_code_of_a_frame_runs(table):
+    found = gg.look(table)
+    names = {"gg": gg, "frame": table}
+    exec(found.code.replace("()", "(random_state=0)"), names)
+    assert names["model"].summary_.n_observed
+    assert found.code.splitlines()[-1] in str(found)
 
 
 numbers = st.one_of(st.integers(-(10**6), 10**6).map(float), st.floats(-1e12, 1e12))

@@ -7,7 +7,7 @@ import pytest
 
 from gingham.arrays import Floats, Ints
 from gingham.summary.measure import SHRINKAGES, baselines, errors_of, folds_of, in_unit
-from gingham.summary.values import MODEL
+from gingham.summary.values import MODEL, Relation
 
 LABELS, NAMES = 3, ("user", "film")
 
@@ -42,9 +42,14 @@ def numbers(noise: float, per_item: int, seed: int = 0) -> tuple[list[Ints], tup
     return codes, shape, np.asarray(y)
 
 
+def rows_of(codes, y, weights=None, labels="", both_ways=False) -> Relation:
+    kind = "labels" if labels else "difference"
+    return Relation((0, 1), tuple(codes), kind, y, weights, labels=tuple(labels), both_ways=both_ways)
+
+
 def squares(codes: list[Ints], shape: tuple[int, int], y: Floats) -> dict[str, float]:
     seen = ~folds_of(len(y), 0)[0]
-    said = baselines(codes, shape, y, None, seen, NAMES)
+    said = baselines(rows_of(codes, y), shape, seen, NAMES)
     return {name: float(np.mean((y[~seen] - guess) ** 2)) for name, guess in said.items()}
 
 
@@ -78,7 +83,7 @@ def test_predictions_stay_within_the_labels_that_were_seen() -> None:
     codes, shape, y = numbers(0.5, 20)
     y = np.clip(np.round(y + 3), 1, 5)
     seen = ~folds_of(len(y), 0)[0]
-    for guess in baselines(codes, shape, y, None, seen, NAMES).values():
+    for guess in baselines(rows_of(codes, y), shape, seen, NAMES).values():
         assert guess.min() >= 1
         assert guess.max() <= 5
 
@@ -87,7 +92,7 @@ def test_the_constant_is_the_best_one_for_the_loss() -> None:
     y = np.array([0.0, 0.0, 1.0, 10.0, 5.0])
     codes, seen = [np.zeros(5, dtype=int)] * 2, np.array([True, True, True, True, False])
     for loss, best in (("absolute", 0.0), ("quadratic", 2.75)):
-        assert baselines(codes, (1, 1), y, None, seen, NAMES, loss)["one constant"] == [best]
+        assert baselines(rows_of(codes, y), (1, 1), seen, NAMES, loss)["one constant"] == [best]
 
 
 def test_a_weight_of_two_is_the_row_twice() -> None:
@@ -96,8 +101,8 @@ def test_a_weight_of_two_is_the_row_twice() -> None:
     seen = ~folds_of(len(y), 0)[0]
     twice = np.repeat(np.arange(len(y)), weights.astype(int))
     for loss in ("absolute", "quadratic"):
-        one = baselines(codes, shape, y, weights, seen, NAMES, loss)["one constant"]
-        other = baselines([c[twice] for c in codes], shape, y[twice], None, seen[twice], NAMES, loss)["one constant"]
+        one = baselines(rows_of(codes, y, weights), shape, seen, NAMES, loss)["one constant"]
+        other = baselines(rows_of(codes, y).take(twice), shape, seen[twice], NAMES, loss)["one constant"]
         assert one[0] == pytest.approx(other[0])
 
 
@@ -112,17 +117,20 @@ def named(seed: int = 0) -> tuple[list[Ints], tuple[int, int], Ints]:
 def test_shares_of_both_sides_are_the_best_simple_rule_for_names() -> None:
     codes, shape, y = named()
     seen = ~folds_of(len(y), 0)[0]
-    said = baselines(codes, shape, y, None, seen, NAMES, "log", LABELS)
-    assert all(np.allclose(law.sum(axis=1), 1) and (law > 0).all() for law in said.values())
+    said = baselines(rows_of(codes, y, labels="abc"), shape, seen, NAMES, "log")
+    assert all(np.allclose(distribution.sum(axis=1), 1) and (distribution > 0).all() for distribution in said.values())
     nats = errors_of(y[~seen], None, said, "log", "")
-    assert [score.name for score in nats.scores] == [
+    assert list(nats.scores) == [
         "label shares", "label shares of each user", "label shares of each film", "label shares by user and film",
     ]  # fmt: skip
-    assert nats.scores[3].value < nats.scores[2].value < nats.scores[0].value
-    wrong = errors_of(y[~seen], None, baselines(codes, shape, y, None, seen, NAMES, "zero-one", LABELS), "zero-one", "")
-    assert wrong.scores[0].name == "the commonest label"
-    assert wrong.scores[0].value == pytest.approx(np.mean(y[~seen] != np.bincount(y[seen]).argmax()))
-    assert dict(nats.others)["share of wrong labels"][0].value == wrong.scores[0].value
+    shares, _, of_films, of_both = nats.scores.values()
+    assert of_both < of_films < shares
+    wrong = errors_of(
+        y[~seen], None, baselines(rows_of(codes, y, labels="abc"), shape, seen, NAMES, "zero-one"), "zero-one", ""
+    )
+    commonest = wrong.scores["the commonest label"]
+    assert commonest == pytest.approx(np.mean(y[~seen] != np.bincount(y[seen]).argmax()))
+    assert nats.others["share of wrong labels"]["label shares"] == commonest
 
 
 def test_a_node_has_one_average_at_both_ends() -> None:
@@ -131,7 +139,7 @@ def test_a_node_has_one_average_at_both_ends() -> None:
     ends = [rng.integers(0, 30, 2000) for _ in range(2)]
     y = effect[ends[0]] + effect[ends[1]]
     seen = ~folds_of(len(y), 0)[0]
-    said = baselines(ends, (30, 30), y, None, seen, ("node", "node"), tied=True)
+    said = baselines(rows_of(ends, y, both_ways=True), (30, 30), seen, ("node", "node"))
     assert list(said) == ["one constant", "both averages"]
     assert np.mean((y[~seen] - said["both averages"]) ** 2) < 0.05
 
@@ -142,11 +150,9 @@ def test_errors_are_in_the_unit_of_the_loss_and_the_others_beside() -> None:
     found = errors_of(y, weights, said, "quadratic", "all rows, in turn")
     assert (found.unit, found.n_held, found.how) == ("root mean square error", 4.0, "all rows, in turn")
     assert found.model == pytest.approx(np.sqrt(2))
-    assert found.best_baseline.value == pytest.approx(np.sqrt(0.75))
+    assert found.best_baseline[1] == pytest.approx(np.sqrt(0.75))
     assert found.useful is False
-    assert [(unit, [s.value for s in scores]) for unit, scores in found.others] == [
-        ("mean absolute error", [1.0, 0.75])
-    ]
+    assert found.others == {"mean absolute error": {MODEL: 1.0, "one constant": 0.75}}
     assert in_unit(2.0, "quadratic") == found.model
     assert in_unit(2.0, "absolute") == 2.0
     other = errors_of(y, None, said, "pinball", "", lambda labels, guess: np.full(len(labels), 7.0))

@@ -11,16 +11,11 @@ from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
 from gingham.data import Mode
-from gingham.summary.make_summary import (
-    Curve,
-    alike,
-    facts_of,
-    pooled,
-    properties_of,
-    short_titles,
-    telling,
-)
+from gingham.summary import sizes
+from gingham.summary.item_tables import facts_of, properties_of
 from gingham.summary.measure import additive_effects
+from gingham.summary.names import alike, short_titles, telling
+from gingham.summary.sizes import Curve, pooled
 from gingham.summary.values import measure_named
 
 TOPICS = {"ships": ["ship", "sail", "harbour", "anchor", "captain", "deck"],
@@ -29,7 +24,7 @@ TOPICS = {"ships": ["ship", "sail", "harbour", "anchor", "captain", "deck"],
 WORDS = [word for words in TOPICS.values() for word in words] + ["page", "thing", "people"]
 
 
-def letters(rng, n=60):
+def label_values(rng, n=60):
     """Documents of three topics over their words and three that all share."""
     topic = np.arange(n) % 3
     rates = np.full((n, len(WORDS)), 0.05)
@@ -47,7 +42,7 @@ def tastes(rng, effect=0.8, n=4000):
 
 @pytest.fixture(scope="module")
 def documents():
-    counts, topic = letters(np.random.default_rng(0))
+    counts, topic = label_values(np.random.default_rng(0))
     names = {"document": [f"d{i}" for i in range(60)], "word": WORDS}
     info = pl.DataFrame(
         {"document": names["document"], "year": 1990 + topic * 10, "kind": ["sea", "kitchen", "board"] * 20}
@@ -89,12 +84,11 @@ def test_boards_are_lifts_of_the_planted_blocks(documents):
 def test_a_page_gets_plain_values_and_can_work_out_any_size(documents):
     summary = documents[0].summary_
     data = json.loads(json.dumps(summary.to_dict()))
-    for side, real in zip(data["sides"], summary.sides):
+    for side in data["sides"]:
         assert len(side["clusters"]) == 2 * side["n_leaves"] - 1
         assert sum(c["size"] for c in side["clusters"][: side["n_leaves"]]) == side["n_items"]
         assert np.all(np.diff(side["heights"]) >= -1e-9)
         assert sum(side["heights"]) == pytest.approx(1.0, abs=1e-2)  # one cluster explains nothing
-        assert real.linkage().shape == (side["n_leaves"] - 1, 4)
     table = data["tables"][0]
     sums = np.array(table["sums"])
     groups = [side.groups(2) for side in summary.sides]
@@ -120,8 +114,8 @@ def test_numbers_are_shown_in_the_clusters_that_the_model_predicts_with():
     assert summary.size == tuple(len(np.unique(labels)) for labels in model.labels_)
     for side, own in zip(summary.sides, model.labels_):
         assert adjusted_rand_score(side.labels(side.n_leaves), own) == 1.0
-    names = [score.name for score in summary.errors.scores]
-    assert names == ["this model", "one constant", "mode0 averages", "mode1 averages", "both averages"]
+    names = list(summary.errors.scores)
+    assert names == ["this model", "one constant", "row averages", "column averages", "both averages"]
 
 
 @pytest.mark.parametrize("kind", ["counts", "shuffled", "additive", "graph"])
@@ -146,7 +140,7 @@ def test_nothing_is_found_where_there_is_nothing(kind):
 
 
 def test_given_small_sizes_are_read_as_given(documents):
-    counts, _ = letters(np.random.default_rng(0))
+    counts, _ = label_values(np.random.default_rng(0))
     summary = gg.CoOccurrenceClustering((5, 6), random_state=0).fit(counts).summary_
     assert summary.size == (5, 6)
     assert "were asked for" in summary.why
@@ -206,7 +200,7 @@ def test_columns_become_properties():
     found = properties_of(frame, Mode("film", np.array(films)))
     assert {"War", "Drama", "Comedy", "1950s", "sex M"} <= set(found.texts)
     assert found.flags[:, found.texts.index("War")].tolist() == [True, False, True, False] * 2
-    with pytest.raises(gg.GinghamError, match="knows none of them"):
+    with pytest.raises(gg.GinghamError, match="contains none of them"):
         properties_of(frame, Mode("film", np.array(["x"])))
 
 
@@ -221,7 +215,7 @@ def test_cells_in_words(measure, value, far, text):
 
 
 def test_info_about_a_side_that_is_not_there_is_refused():
-    counts, _ = letters(np.random.default_rng(0))
+    counts, _ = label_values(np.random.default_rng(0))
     model = gg.CoOccurrenceClustering(3, random_state=0).fit(counts)
     with pytest.raises(gg.GinghamError, match="side 'movie'"):
         gg.summarize(model, item_info={"movie": pl.DataFrame({"movie": [1]})})
@@ -248,3 +242,30 @@ def test_titles_are_said_as_people_say_them() -> None:
     assert short_titles(titles) == said
     assert short_titles([*titles, "Sabrina (1995)"])[4:] == ["Sabrina (1954)", "Sabrina (1995)"]
     assert short_titles(["milk (1997)", "bread", "tea"]) == ["milk (1997)", "bread", "tea"]  # not a habit of these
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_that_only_stand_for_averages_are_no_structure(seed) -> None:
+    rng = np.random.default_rng(seed)
+    X = np.argwhere(rng.random((150, 120)) < 0.3)
+    effects = rng.normal(0, 0.5, 150)[X[:, 0]] + rng.normal(0, 0.5, 120)[X[:, 1]]
+    y = np.clip(np.round(3 + effects + 0.9 * rng.normal(size=len(X))), 1, 5)
+    plain = {"loss": "quadratic", "offsets": False, "random_state": 0}
+    with pytest.warns(gg.AdviceWarning, match="no better than averages"):
+        summary = gg.CoClusteringRegressor((6, 6), **plain).fit(X, y).summary_
+    assert not summary.found
+    assert summary.size == (6, 6)
+    y = y + np.where(X.sum(axis=1) % 2, 0.5, -0.5)
+    assert gg.CoClusteringRegressor((6, 6), **plain).fit(X, y).summary_.found
+
+
+def test_what_is_held_out_tells_nothing_of_the_clusters_that_it_tests(monkeypatch):
+    told, own_clusters = [], sizes.own_clusters
+    monkeypatch.setattr(
+        sizes, "own_clusters", lambda seen, known: told.append(seen.relations[0].n_entries) or own_clusters(seen, known)
+    )
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 30, (2000, 2))
+    y = np.where((X[:, 0] < 15) == (X[:, 1] < 10), 5, 1)
+    gg.summarize(gg.CoClusteringRegressor((2, 2), alphabet=range(1, 6), random_state=0).fit(X, y))
+    assert told[0] < 0.95 * len(y)  # all rows come last, for what is shown

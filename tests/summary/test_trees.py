@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gingham.fitting.merging import MergeTree, merge_tree
-from gingham.summary.make_summary import joint_path, leaf_order, orders, rungs, trees_of
+from gingham.summary.trees import joint_path, leaf_order, orders, rungs, trees_of
 from gingham.summary.values import MEASURES, BlockTable, Measure, measure_named, summed
 
 RNG = np.random.default_rng(0)

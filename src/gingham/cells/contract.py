@@ -12,7 +12,7 @@ from gingham.errors import GinghamError
 def check_loss(cell: CellModel, seed: int = 0) -> None:
     """Refuse, with a sentence, a cell model that does not keep the contract of `CellModel`.
 
-    The answer beats alternatives; weight 2 is the tuple twice; losses lie within the stated range; empty cells
+    The answer beats alternatives; weight 2 is the observation twice; losses lie within the stated range; empty cells
     answer like all together; a convex loss is convex; and a model file brings the same cell back. The cell must be
     on an alphabet, or have ``bounds``.
 
@@ -32,13 +32,17 @@ def check_loss(cell: CellModel, seed: int = 0) -> None:
         other = cell.loss(np.broadcast_to(others, (len(statistics), *np.shape(others))), statistics)
         _must(bool((best <= other + 1e-9 * (1 + np.abs(other))).all()), cell, f"answer {others!r} beats answer()")
     twice = cell.envelope(2 * statistics)
-    _must(np.allclose(twice, 2 * cell.envelope(statistics)), cell, "weight 2 is not the tuple twice")
+    _must(np.allclose(twice, 2 * cell.envelope(statistics)), cell, "weight 2 is not the observation counted twice")
     losses = cell.coef(answers) @ t.T
     inside = losses.min() >= cell.low - 1e-9 and losses.max() <= cell.low + cell.range + 1e-9
     _must(bool(inside), cell, f"losses from {losses.min():g} to {losses.max():g} leave low to low + range")
     with_empty = np.concatenate([statistics, np.zeros((1, t.shape[1]))])
     together = cell.answer(statistics.sum(axis=0)[None])
-    _must(np.allclose(cell.answer(with_empty)[-1], together[0]), cell, "an empty cell does not answer like all")
+    _must(
+        np.allclose(cell.answer(with_empty)[-1], together[0]),
+        cell,
+        "the answer of an empty cell is not that of all observations",
+    )
     need_convex(cell)
     again = cell_from_state(cell_state(cell), cell.alphabet)
     _must(np.array_equal(again.coef(again.answer(statistics)), cell.coef(answers)), cell, "a model file changes it")

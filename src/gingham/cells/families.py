@@ -29,13 +29,13 @@ class Family(CellModel):
     Parameters
     ----------
     pseudo : float
-        Weight of the conjugate prior, in tuples: every cell's statistics are filled up with that many
-        typical tuples before θ is estimated.
+        Weight of the conjugate prior, in observations: every cell's statistics are filled up with that many
+        typical observations before θ is estimated.
 
     Attributes
     ----------
     prior : ndarray of shape (K,) or None
-        t(y) of the typical tuple; the average of what is being clustered until `informed` fixes it.
+        t(y) of the typical observation; the average of what is being clustered until `informed` fixes it.
     whole : bool
         Whether labels are whole numbers, so that quantiles are.
     """
@@ -48,12 +48,12 @@ class Family(CellModel):
 
     def __init__(self, pseudo: float = 1.0, prior: Floats | None = None) -> None:
         if not (np.isfinite(pseudo) and pseudo >= 0):
-            raise GinghamError(f"pseudo={pseudo} must be a finite number of tuples, not negative.")
+            raise GinghamError(f"pseudo={pseudo} must be a finite number of observations ≥ 0.")
         self.pseudo = float(pseudo)
         self.prior = prior
 
     def informed(self, total: Floats) -> Self:
-        """The same family with the typical tuple taken from the statistics of all labels, shape (K,)."""
+        """The same family with the typical observation taken from the statistics of all labels, shape (K,)."""
         new = copy(self)
         new.prior = total / self.count(total)
         return new
@@ -72,7 +72,7 @@ class Family(CellModel):
 
     @abstractmethod
     def estimate(self, statistics: Floats) -> AnyArray:
-        """The likeliest θ for statistics of at least one tuple, within the family's floors."""
+        """The likeliest θ for statistics of at least one observation, within the family's floors."""
 
     def log_prior(self, answer: AnyArray) -> float:
         """Σ_cells ln of the conjugate prior's density at θ, up to a constant: −pseudo ⟨coef(θ), prior⟩."""
@@ -97,7 +97,7 @@ class Family(CellModel):
 
 
 class OnAlphabet(Family):
-    """Labels on an alphabet: an answer is a law of them."""
+    """Labels on an alphabet: an answer is a distribution of them."""
 
     needs_alphabet = True
     alphabet: Alphabet
@@ -223,7 +223,7 @@ class Poisson(Family):
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             raise GinghamError(
-                f"family='poisson' needs whole numbers from {self.shift:g} on; the label in row {row} is "
+                f"family='poisson' needs integers ≥ {self.shift:g}; the label in row {row} is "
                 f"{labels[row]:g}. Change shift=, or use family='gaussian'."
             )
 

@@ -34,7 +34,7 @@ class CellModel(ABC):
     features : Features
         t(y): one-hot labels or moments.
     range, low : float
-        Every loss of one tuple lies between ``low`` and ``low + range``, in the loss's own unit; ``range`` is
+        Every loss of one observation lies between ``low`` and ``low + range``, in the loss's own unit; ``range`` is
         ``inf`` when the loss is unbounded.
     convex : bool
         Whether the loss is convex in the (numeric) prediction, so that Jensen's inequality carries a
@@ -60,7 +60,7 @@ class CellModel(ABC):
     noise_rate : float
         β = noise_rate / (average loss) makes exp(−β·loss) the likelihood of the noise.
     beta_factors : (float, float)
-        Smallest and largest share of that β that is worth a try when β is chosen on held-out tuples.
+        Smallest and largest share of that β that is worth a try when β is chosen on held-out observations.
     moves : {"mass", "log", "table", "moments"} or None
         How hard moves score a cell; None where they cannot.
     device_arrays : tuple of str or None
@@ -198,7 +198,6 @@ class Need:
 
 TABLE = Need("table", "a loss given by a table on an alphabet (absolute, zero-one, pinball, a table of your own)")
 HARD_MOVES = Need("moves", "cells that say what they cost at best: mass, log, table or quadratic cells")
-DENSITIES = Need("moves", "densities (mass cells); use projection for labels", ("mass",))
 FAMILIES = Need("estimate", "cells of an exponential family (families.Family)")
 ON_DEVICE = Need("device_arrays", "table, quadratic or log loss or densities: use backend='compiled' for others")
 
@@ -221,7 +220,7 @@ def refuse_unmet(
         )
 
 
-LEAST = 1e-300  # lift of a cell that no tuple reaches: its cost is large and finite
+LEAST = 1e-300  # lift of a cell that no observation reaches: its cost is large and finite
 
 
 class TableLoss(CellModel):
@@ -266,8 +265,8 @@ class TableLoss(CellModel):
         self.convex = type(self).convex if convex is None else bool(convex)
         if self.convex and table.shape[1] != alphabet.size:
             raise GinghamError(
-                f"The loss table has {table.shape[1]} answers for {alphabet.size} labels: whether it is convex in the "
-                "answer shows only where every label is an answer. Leave convex out."
+                f"The loss table has {table.shape[1]} answers for {alphabet.size} labels: convexity in the answer can "
+                "be tested only where every label is an answer. Leave convex out."
             )
         if self.convex and alphabet.numeric and alphabet.size > 2:
             slopes = np.diff(table, axis=1) / np.diff(alphabet.numbers)
@@ -485,6 +484,48 @@ class Logarithmic(CellModel):
         return np.asarray(answer, dtype=np.float64)
 
 
+class RankedProbability(CellModel):
+    """The ranked probability score of ordered labels: ℓ(y, p) = Σ_k (P_k − 1[y ≤ a_k])²/(K − 1), P_k = p_1 + … + p_k.
+
+    The answer is the label distribution of the cell. A prediction that is certain has the loss |y − ŷ| in steps of the
+    scale, over K − 1: probability on a near label costs less than on one far away, unlike under the log loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> cell = gg.losses.RankedProbability(gg.data.Alphabet.of([1, 2, 3, 4, 5], given=True))
+    >>> cell.coef(np.array([0, 0.5, 0.5, 0, 0])).tolist()  # of the labels 1 to 5
+    [0.3125, 0.0625, 0.0625, 0.3125, 0.5625]
+    """
+
+    convex = True
+    answers = "distribution"
+    ordered = True
+    n_answers = None
+    alphabet: Alphabet
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.features = OneHot(alphabet.size)
+        self.range = 1.0
+
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Floats:
+        histogram = filled(statistics, fallback)
+        return histogram / histogram.sum(-1, keepdims=True)
+
+    def coef(self, answer: AnyArray) -> Floats:
+        size = self.alphabet.size
+        reached = np.triu(np.ones((size, size)))[:, :-1]  # 1[y ≤ a_k], a row for each label
+        return np.asarray(((answer.cumsum(-1)[..., None, :-1] - reached) ** 2).sum(-1) / max(size - 1, 1))
+
+    def values(self, answer: AnyArray) -> Floats:
+        return answer @ self.alphabet.numbers
+
+    def distribution(self, answer: AnyArray) -> Floats:
+        return np.asarray(answer, dtype=np.float64)
+
+
 def floored(p: Floats, floor: float) -> Floats:
     """argmin_q −Σ p ln q over distributions q ≥ floor: q = max(p/λ, floor) with λ so that Σ q = 1."""
     xp = namespace(p)
@@ -503,7 +544,7 @@ class Mass(CellModel):
     """ℓ(c) = −ln lift(c), lift(c_1, …, c_d) = p(c_1, …, c_d)/Π_i p(c_i), for tuples without labels.
 
     The loss of the best answers is −I(C_1; …; C_d), the gain over independence (P0 §3.4): the code length
-    of a tuple is Σ H(X_i) − I(C_1; …; C_d). It is concave in each mode's memberships, so its tangent lies
+    of an observation is Σ H(X_i) − I(C_1; …; C_d). It is concave in each mode's memberships, so its tangent lies
     above it, and the projection step on the tangent never raises the objective (the soft algorithm that
     P0 §4.2 calls open).
     """
@@ -573,7 +614,7 @@ def register_loss(kind: Kind) -> Kind:
     return kind
 
 
-for _kind in (Absolute, ZeroOne, Logarithmic, Pinball, Quadratic):
+for _kind in (Absolute, ZeroOne, Logarithmic, Pinball, Quadratic, RankedProbability):
     register_loss(_kind)
 
 
@@ -621,8 +662,8 @@ def cell_state(cell: CellModel) -> dict[str, Any]:
     kind = type(cell)
     if _known(cell.name) is not kind:
         raise GinghamError(
-            f"{kind.__name__} cells cannot be saved in a model file, since nothing says by which name to find their "
-            f"class again: register it (gingham.losses.register_loss({kind.__name__})), then save."
+            f"{kind.__name__} cells cannot be saved in a model file, because their class has no registered name: "
+            f"register it (gingham.losses.register_loss({kind.__name__})), then save."
         )
     missing = [key for key in _parameters(kind) if not hasattr(cell, key)]
     if missing:
@@ -635,8 +676,8 @@ def cell_state(cell: CellModel) -> dict[str, Any]:
     lost = [key for key, value in vars(cell).items() if key not in again or not _same(value, again[key])]
     if lost:
         raise GinghamError(
-            f"{kind.__name__} cells cannot be saved in a model file: self.{lost[0]} does not follow from what the "
-            "constructor takes, so that it would be lost. Make it an argument of the constructor."
+            f"{kind.__name__} cells cannot be saved in a model file: self.{lost[0]} is not an argument of the "
+            "constructor and would be lost. Make it an argument of the constructor."
         )
     return state
 
@@ -653,7 +694,7 @@ def loss_from_state(state: dict[str, Any]) -> partial[CellModel]:
     kind = _known(name)
     if kind is None:
         raise GinghamError(
-            f"The model uses the loss {name!r}, which nothing has registered: import the module that does first "
+            f"The model uses the loss {name!r}, which is not registered: import its module first "
             "(gingham --plugin MODULE on the command line)."
         )
     return partial(kind, **{key: state[key] for key in _parameters(kind) if key in state})

@@ -7,19 +7,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite
+from typing import Any
 
 from gingham.cards import certificate_card
-from gingham.certificates.assumptions import Assumption
-from gingham.certificates.bounds import THEOREMS, Theorem, find
+from gingham.certificates.assumptions import Assumption, given, rests_on
+from gingham.certificates.bounds import THEOREMS, Bound, Theorem, find
 from gingham.certificates.evidence import Evidence
+from gingham.certificates.prices import Complexity
 from gingham.certificates.record import Record, write_certificate
+from gingham.certificates.strata import Strata
+from gingham.certificates.watch import Watch
 from gingham.core.problem import Posterior
 from gingham.errors import GinghamError, RefusedCertificate
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """With probability at least 1 − delta the expected loss on a new tuple is at most ``value``.
+    """With probability at least 1 − delta the expected loss on a new observation is at most ``value``.
 
     Attributes
     ----------
@@ -32,14 +36,14 @@ class Certificate:
     predictor : str
         What is covered: "gibbs", "mean", "median", "mode", "label", …
     delta : float
-    n_tuples : int
+    n_observations : int
     terms : mapping from name to nats
         What was paid; their sum divided by N is the ε of the theorem.
     assumptions : tuple of Assumption
     worst : float
         The largest possible loss, same unit.
     evidence : Evidence or None
-        The law of the loss and both accounts of the complexity: what other bounds need.
+        The distribution of the loss and both accounts of the complexity: what other bounds need.
     parameters : mapping
         What the bound chose.
     loss : str
@@ -48,18 +52,21 @@ class Certificate:
         Whether the guarantee holds for all sample sizes at once.
     lower : float or None
         A lower bound on the same loss, when asked for (each side then has delta/2).
-    text, latex, reference : str
-        The theorem in words, its formula, and where it comes from.
+    text, reference : str
+        The theorem in words, and where it comes from.
     model : object
         The fitted model, where the certificate was made together with it (bound="split", progressive validation).
     record : Record or None
         What it was computed from, for `save`.
     first_part : int or None
-        How many tuples of the same population, not among ``n_tuples``, the predictor was made from; None: not known.
+        How many tuples of the same population, not among ``n_observations``, the predictor was made from; None: not
+        known.
     chosen_from : int
         Of how many certificates this is the smallest, where a comparison, a path or a stream chose it.
     choice : str
         What that choice costs, in words.
+    strata : Strata or None
+        What is guaranteed of parts of the rows, together with the value.
 
     Examples
     --------
@@ -80,7 +87,7 @@ class Certificate:
     bound: str
     predictor: str
     delta: float
-    n_tuples: int
+    n_observations: int
     terms: Mapping[str, float]
     assumptions: tuple[Assumption, ...]
     worst: float
@@ -90,13 +97,13 @@ class Certificate:
     anytime: bool = False
     lower: float | None = None
     text: str = ""
-    latex: str = ""
     reference: str = ""
     model: object = field(default=None, repr=False)
     record: Record | None = field(default=None, repr=False)
     first_part: int | None = 0
     chosen_from: int = 1
     choice: str = ""
+    strata: Strata | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a JSON file with everything that was used, so that `python -m gingham.verify` can check it.
@@ -105,15 +112,71 @@ class Certificate:
         """
         write_certificate(path, self.to_dict(), self.assumptions, self.record)
 
+    def for_mix(self, rows: object) -> Certificate:
+        """The guarantee for another mix of the strata, as that of rows whose labels are not known yet.
+
+        All strata are bounded together, so that the mix may be chosen afterwards, as often as you like.
+
+        Parameters
+        ----------
+        rows : stratum of each row, mapping from stratum to share, or rows of ids
+            Rows of ids for ``strata="known/new"``, where the predictor knows which items it knows. A stratum that was
+            not tested is bounded by the largest loss.
+        """
+        if self.strata is None:
+            raise RefusedCertificate("This certificate has no strata: certify with strata= to change their mix.")
+        if any(one.code in ("independent groups", "rows that share no group") for one in self.assumptions):
+            raise RefusedCertificate(
+                "Each group counts once in this certificate, and a mix is one of rows: certify without groups= to "
+                "change the mix."
+            )
+        shares, parts = self.strata.shares(rows), {part.name: part for part in self.strata.parts}
+        mixed = [(share, parts.get(name)) for name, share in shares.items()]
+        observed = [(share, part.empirical) for share, part in mixed if part is not None and part.empirical is not None]
+        known = sum(share for share, _ in observed)
+        return replace(
+            self,
+            value=sum(share * (self.worst if part is None else part.value) for share, part in mixed),
+            empirical=sum(share * loss for share, loss in observed) / known if known else float("nan"),
+            terms={},
+            assumptions=(*(one for one in self.assumptions if one.code != "mix"), given("mix", shares=shares)),
+            evidence=None,
+            record=None,
+            anytime=False,
+        )
+
+    def watch(self, model: object = None, alpha: float = 0.01) -> Watch:
+        """Watch the promise while labelled rows arrive: an alarm that is false with probability at most ``alpha``.
+
+        Parameters
+        ----------
+        model : fitted model, optional
+            The predictor that is certified; by default the one that came with the certificate.
+        alpha : float
+            The probability of ever saying that a promise has ended which is kept.
+
+        Examples
+        --------
+        >>> import numpy as np, gingham as gg
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(1, 6, 2000)
+        >>> certificate = gg.certify_predictions(y, np.clip(y + 0.5, 1, 5), alphabet=range(1, 6))
+        >>> watch = certificate.watch()
+        >>> later = np.repeat([1.0, 2.0], 200)  # losses of rows that arrive later
+        >>> watch.add(later[:0]).verdict, watch.add(later).verdict
+        ('no proof against it', 'ended')
+        """
+        if self.record is None:
+            raise RefusedCertificate(
+                "This certificate does not store its inputs, so the loss of a new row cannot be "
+                "computed. Watch a certificate of held-out rows or of progressive tests."
+            )
+        return Watch.of(self.to_dict(), self.record.facts(), self.model if model is None else model, alpha)
+
     @property
     def complexity(self) -> float:
         """Σ terms, nats."""
         return float(sum(self.terms.values()))
-
-    @property
-    def valid(self) -> bool:
-        """Whether no assumption is known to be violated."""
-        return all(assumption.status != "violated" for assumption in self.assumptions)
 
     @property
     def vacuous(self) -> bool:
@@ -139,42 +202,43 @@ class Certificate:
         worst = f"; the worst possible is {self.worst:.4g}" if isfinite(self.worst) else ""
         lines = [
             f"Guarantee: {self._promise()}, with confidence {percent}.",
-            f"On the {self.n_tuples:,} observed tuples it is {self.empirical:.4g}{worst}."
+            f"On the {self.n_observations:,} observations it is {self.empirical:.4g}{worst}."
             if "references" not in self.parameters
-            else f"Tests on {self.n_tuples:,} tuples, {self.parameters['tested']:,.0f} of them by the members "
+            else f"Tests on {self.n_observations:,} observations, {self.parameters['tested']:,.0f} by the members "
             f"themselves, estimate it at {self.empirical:.4g}{worst}.",
         ]
         if self.lower is not None:
             lines.append(f"It is also at least {self.lower:.4g}; both hold together with confidence {percent}.")
+        if self.strata is not None:
+            lines += [
+                "The same confidence holds for all strata together with it, and for any mix of them (for_mix):",
+                *(f"  {line}" for line in str(self.strata).splitlines()),
+            ]
         if self.choice:
             lines.append(f"It is the smallest of {self.chosen_from:,} certificates{self.choice}")
         if self.vacuous:
-            lines.append("This guarantee is empty: it says no more than that losses are bounded.")
-        if not self.valid:
-            lines.append("WARNING: an assumption below is violated, so this number is no guarantee.")
+            lines.append("This guarantee is empty: it only states that losses are bounded.")
         lines += ["", self._covers]
         if self.anytime:
-            lines.append("It may be recomputed after every new tuple, and one may stop at any time.")
+            lines.append("It may be recomputed after every new observation, and testing may stop at any time.")
         lines += ["", f"Theorem: {self.reference or self.bound}.", f"  {self.text}" if self.text else ""]
         if self.terms:
             total = max(self.complexity, 1e-300)
             width = max(len(name) for name in self.terms)
             lines += [
                 "",
-                "The gap between the two is the price of what was chosen by looking at the data. The more had to be "
-                f"chosen, the more it costs, in natural units of information (nats): {total:,.1f} in all, "
-                f"{total / self.n_tuples:.4g} a tuple.",
+                "The gap between the two is the price of what was chosen from the data, in natural units of "
+                f"information (nats): {total:,.1f} in all, {total / self.n_observations:.4g} per observation.",
             ]
             lines += [
                 f"  {name:<{width}}  {nats:>12,.1f}  {100 * nats / total:>5.1f} %" for name, nats in self.terms.items()
             ]
-        lines += ["", "It rests on:"]
-        lines += [f"  [{assumption.status}] {assumption.text}" for assumption in self.assumptions]
+        lines += ["", *rests_on(self.assumptions)]
         return "\n".join(line for i, line in enumerate(lines) if line or i == 0 or lines[i - 1])
 
     @property
     def _covers(self) -> str:
-        """What is covered, in words. Unseen tuples cover the mean prediction directly, without Jensen."""
+        """What is covered, in words. Unseen observations cover the mean prediction directly, without Jensen."""
         if self.predictor == "mean" and self.bound == "holdout":
             return "It covers the mean prediction, exactly as used."
         return _COVERS.get(self.predictor, f"It covers the predictor {self.predictor!r}, exactly as used.")
@@ -194,15 +258,14 @@ class Certificate:
             "bound": self.bound,
             "predictor": self.predictor,
             "delta": float(self.delta),
-            "n_tuples": int(self.n_tuples),
+            "n_observations": int(self.n_observations),
             "chosen_from": self.chosen_from,
             "terms": {name: float(nats) for name, nats in self.terms.items()},
             "parameters": {name: float(value) for name, value in self.parameters.items()},
             "assumptions": [assumption.to_dict() for assumption in self.assumptions],
+            "strata": None if self.strata is None else [part.to_dict() for part in self.strata.parts],
             "anytime": self.anytime,
-            "valid": self.valid,
             "theorem": self.text,
-            "latex": self.latex,
             "reference": self.reference,
         }
 
@@ -233,7 +296,7 @@ class Certificate:
         except RefusedCertificate:
             return None
         except GinghamError:
-            if theorem.finite and self.evidence.law.support is None:
+            if theorem.finite and self.evidence.distribution.support is None:
                 return None
             raise
         return replace(found, anytime=self.anytime, record=self.record if theorem.name == self.bound else None)
@@ -246,27 +309,27 @@ def from_theorem(
     price = evidence.prices.get(theorem.price)
     if price is None:
         raise RefusedCertificate(
-            f"The price of {theorem.name!r} is for a number of items that is known, and the items were read off the "
-            "data: say how many there are of each mode in all (population=, --population on the command line), or "
-            "use a bound with the exact price, which covers items that nobody has seen: log-wealth."
+            f"The price of {theorem.name!r} requires the total number of items, and the items were read from the data: "
+            "state how many items each mode has in all (population=, --population on the command line), or use a "
+            "bound with the exact price, which covers unseen items: log-wealth."
         )
-    result = theorem.function(evidence.law, price.total, evidence.n_tuples, delta)
+    return of_bound(
+        theorem.function(evidence.distribution, price.total, evidence.n_observations, delta), evidence, price,
+        bound=theorem.name, predictor=predictor, delta=delta, assumptions=assumptions, loss=loss, text=theorem.text,
+        reference=theorem.reference,
+    )  # fmt: skip
+
+
+def of_bound(found: Bound, evidence: Evidence, price: Complexity, **said: Any) -> Certificate:
+    """The certificate of a bound on collected evidence, in the loss's own unit; ``said`` are its other fields."""
     return Certificate(
-        value=evidence.in_unit(result.value),
+        value=evidence.in_unit(found.value),
         empirical=evidence.empirical,
-        bound=theorem.name,
-        predictor=predictor,
-        delta=delta,
-        n_tuples=evidence.n_tuples,
-        terms={**price.terms, **result.price},
-        assumptions=assumptions,
+        n_observations=evidence.n_observations,
+        terms={**price.terms, **found.price},
         worst=evidence.in_unit(1.0),
         evidence=evidence,
-        parameters=result.parameters,
-        loss=loss,
-        text=theorem.text,
-        latex=theorem.latex,
-        reference=theorem.reference,
+        **{"parameters": found.parameters, **said},
     )
 
 
@@ -289,8 +352,8 @@ class Comparison:
             return first
         if not self.delta < 1:
             raise RefusedCertificate(
-                f"Each of these {n} certificates may fail, and together they need δ = {self.delta:g}: nothing can be "
-                "said of the smallest. Give each a smaller delta."
+                f"Each of these {n} certificates may fail, and together they need δ = {self.delta:g}: the smallest of "
+                "them has no guarantee. Give each a smaller delta."
             )
         record = first.record
         if record is not None:  # with δ/n each, the smallest is the best of n candidates
@@ -316,7 +379,7 @@ class Comparison:
     @property
     def rows(self) -> list[dict[str, object]]:
         """One plain record per certificate, ready for a data frame."""
-        keys = ("bound", "predictor", "value", "empirical", "delta", "n_tuples", "reference")
+        keys = ("bound", "predictor", "value", "empirical", "delta", "n_observations", "reference")
         return [{key: certificate.to_dict()[key] for key in keys} for certificate in self.certificates]
 
     def __str__(self) -> str:
@@ -346,9 +409,9 @@ _COVERS = {
     "(Jensen). The observed loss above is that of the randomised predictor.",
     "median": "It covers the median prediction, exactly as used.",
     "mode": "It covers the most probable label, exactly as used.",
-    "mean of the members": "It covers the members' mean prediction, weighted by how many tuples each was tested on: "
-    "its loss is convex, so averaging cannot hurt (Jensen). The observed loss above is that of the members.",
+    "mean of the members": "It covers the members' mean prediction, weighted by how many observations each was tested "
+    "on: its loss is convex, so averaging cannot hurt (Jensen). The observed loss above is that of the members.",
     "member drawn by its share": "It covers a predictor that draws one of the members, by its share of the tested "
-    "tuples, and answers as that member does.",
+    "observations, and answers as that member does.",
     "density": "It covers the density that comes with the certificate, smoothed as the bound chose.",
 }

@@ -18,7 +18,7 @@ from gingham.certificates.certificate import Certificate, from_theorem
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.density import of_density
 from gingham.certificates.evidence import Evidence, collect, pooled
-from gingham.certificates.gain import over_reference
+from gingham.certificates.gain import over_constants
 from gingham.certificates.holdout import committee_members, of_folds, on_other_rows
 from gingham.certificates.labels import are_labels, posterior_of_labels
 from gingham.certificates.observed import (
@@ -45,7 +45,7 @@ PROCEDURES: Mapping[str, Callable[..., Certificate]] = {
     "holdout": on_other_rows,
     "split": on_a_split,
     "folds": of_folds,
-    "gain": over_reference,
+    "gain": over_constants,
     "density": of_density,
 }
 
@@ -75,8 +75,8 @@ def certify(
         With labels of nodes, X is the graph, see ``from_graph``, or holds pairs whose labels are y.
     bound : str
         On the rows of the fit: "log-wealth" (default), "type-kl", "kl", "split-kl", "bernstein", "theorem-1",
-        "theorem-7" (also "eq-18", "eq-53"). "gain": the loss less that of a constant, or of any ``reference``; below
-        zero, co-clustering provably predicts better. "holdout": any predictor of the model, on rows that the fit has
+        "theorem-7" (also "eq-18", "eq-53"). "gain": the loss less that of a constant; below zero, co-clustering
+        provably predicts better. "holdout": any predictor of the model, on rows that the fit has
         not seen. "split": fits an unfitted estimator on a part of the rows. "folds": a committee of which member j has
         not seen fold j (``Committee(…, cross=True)``, which keeps its rows). "density": the code length of X.
     delta : float
@@ -92,10 +92,10 @@ def certify(
         Of the rows of the fit: ``anytime`` (the certificate is inspected while observations arrive; log-wealth only),
         ``lower`` (also bound the loss from below, each side with delta/2), ``relation`` (of a model with several
         tables), ``population`` (how many items of each mode there are in all, as a sequence or by name; the papers'
-        bounds and "density" need it). Of "gain": ``reference`` ("constant" or predictions). Of "holdout":
-        ``candidates``, ``method``, ``random_state``. Of "split": ``fraction``, ``method`` ("holdout", "prior",
-        "excess"), ``random_state``, ``candidates``, ``rows``. Of "folds": ``loss``, ``label_bounds``. Of labels:
-        ``loss``, ``label_bounds``, ``items``; of graphs ``pairs`` and ``directed``, as for ``from_graph``.
+        bounds and "density" need it). Of "holdout": ``candidates``, ``method``, ``strata``, ``random_state``. Of
+        "split": ``fraction``, ``method`` ("holdout", "prior"), ``random_state``, ``candidates``, ``rows``. Of "folds":
+        ``loss``, ``label_bounds``. Of labels: ``loss``, ``label_bounds``, ``items``; of graphs ``pairs`` and
+        ``directed``, as for ``from_graph``.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def certify(
     if are_labels(model) and bound != "density":
         if bound in PROCEDURES and bound != "gain":
             raise RefusedCertificate(
-                f"bound={bound!r} tests a finished predictor on other rows, and here the cells answer what fits these "
-                "rows best: leave bound= out (log-wealth pays for the answers)."
+                f"bound={bound!r} tests a finished predictor on other rows, but here the answers of the cells are "
+                "fitted to these rows: leave bound= out (log-wealth pays for the answers)."
             )
         stated = {name: asked.pop(name) for name in signature(posterior_of_labels).parameters if name in asked}
         model, X = posterior_of_labels(model, X, y, **stated)
@@ -180,7 +180,8 @@ def on_rows_of_the_fit(
         )
     if anytime and not theorem.anytime:
         raise RefusedCertificate(
-            f"bound={theorem.name!r} holds for one sample size fixed beforehand; only log-wealth holds for all at once."
+            f"bound={theorem.name!r} holds for one sample size that was fixed beforehand; only log-wealth holds for "
+            "all sample sizes."
         )
     if members:
         same_cells = [with_cell(member, cell, relation) for member in members]
@@ -207,7 +208,7 @@ def on_rows_of_the_fit(
 def _lower(theorem: Theorem, evidence: Evidence, delta: float) -> float:
     complexity = evidence.prices[theorem.price].total
     function = all_bounds.log_wealth_lower if theorem.name == "log-wealth" else all_bounds.maurer_lower
-    return evidence.in_unit(function(evidence.law, complexity, evidence.n_tuples, delta).value)
+    return evidence.in_unit(function(evidence.distribution, complexity, evidence.n_observations, delta).value)
 
 
 def _scale(evidence: Evidence) -> tuple[Assumption, ...]:

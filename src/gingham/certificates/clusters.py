@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from gingham.arrays import Floats
 from gingham.cards import certificate_card
 from gingham.certificates import bounds
-from gingham.certificates.assumptions import given
-from gingham.certificates.bounds import GibbsLaw
+from gingham.certificates.assumptions import given, rests_on
+from gingham.certificates.bounds import LossDistribution
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.divergence import relative_entropy
@@ -57,8 +57,7 @@ class ClusterCertificate:
                 f"It explains between {self.coverage_lower:.4g} and {self.coverage_upper:.4g} of new objects in all "
                 f"views ({self.coverage:.4g} observed).",
                 f"All of this holds together with confidence {100 * (1 - self.risk.delta):g} %.",
-                "It rests on:",
-                *(f"  [{a.status}] {a.text}" for a in self.risk.assumptions),
+                *rests_on(self.risk.assumptions),
             ]
         )
 
@@ -90,16 +89,16 @@ def certify_clusters(
     checked_delta(delta)
     function, reference = BOUNDS[bound]
     divergence = relative_entropy(weights, prior)
-    law, covered = _binary(float(weights @ risks)), _binary(float(weights @ coverages))
+    distribution, covered = _binary(float(weights @ risks)), _binary(float(weights @ coverages))
     share = delta / 3
-    found = function(law, divergence, n, share)
+    found = function(distribution, divergence, n, share)
     risk = Certificate(
         value=found.value,
-        empirical=law.mean,
+        empirical=distribution.mean,
         bound=bound,
         predictor="gibbs",
         delta=delta,
-        n_tuples=n,
+        n_observations=n,
         terms={"weights KL(Q‖P)": divergence, **found.price},
         assumptions=(given("objects"), given("clusters fixed")),
         worst=1.0,
@@ -117,6 +116,6 @@ def certify_clusters(
     )
 
 
-def _binary(mean: float) -> GibbsLaw:
+def _binary(mean: float) -> LossDistribution:
     mean = min(max(mean, 0.0), 1.0)
-    return GibbsLaw.of([0.0, 1.0], [1.0 - mean, mean], support=[0.0, 1.0])
+    return LossDistribution.of([0.0, 1.0], [1.0 - mean, mean], support=[0.0, 1.0])

@@ -15,15 +15,15 @@ def checked_delta(delta: object) -> float:
     number = float(delta) if isinstance(delta, (float, np.floating)) else nan
     if not 0 < number < 1:
         raise GinghamError(
-            f"delta={delta!r} must be a number strictly between 0 and 1: the guarantee may fail with that probability."
+            f"delta={delta!r} must lie strictly between 0 and 1: it is the probability that the guarantee fails."
         )
     return number
 
 
 def checked_candidates(candidates: object) -> int:
-    """Among how many predictors the same tuples decided."""
+    """Among how many predictors the same observations decided."""
     if isinstance(candidates, bool) or not isinstance(candidates, Integral) or candidates < 1:
-        raise GinghamError(f"candidates={candidates!r} must be a whole number from 1.")
+        raise GinghamError(f"candidates={candidates!r} must be an integer ≥ 1.")
     return int(candidates)
 
 

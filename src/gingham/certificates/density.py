@@ -1,4 +1,4 @@
-"""Density certificates: the code length, on new tuples, of the density a co-clustering defines.
+"""Density certificates: the code length, on new observations, of the density a co-clustering defines.
 
 P0's Theorem 12 fails for soft posteriors (its last inequality is false), and its first form (35) is not
 a density. Repaired (docs/theory/density): the density is the second line of (35),
@@ -30,7 +30,6 @@ from gingham.certificates.divergence import ball_maxima, ball_maximum
 from gingham.certificates.observed import (
     Population,
     check_items,
-    check_order,
     in_full_precision,
     rows_as_draws,
     stated_population,
@@ -41,21 +40,21 @@ from gingham.certificates.record import Record, posterior_facts
 from gingham.core.problem import Posterior, Structure, Tree, contract, find_posterior
 from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
-from gingham.data.adapt import id_columns
-from gingham.data.sample import whole_counts
+from gingham.data.adapt import check_order, id_columns
+from gingham.data.sample import default_names, whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 
 NO_CODE = (
-    "A code needs a word for every item that can occur, and the items were read off the data: say how many there are "
-    "of each mode in all, population= (the shape of a matrix that has a row and a column for each, say) or, on the "
-    "command line, --population."
+    "A density must cover every item that can occur, and the items were read from the data: state how many items each "
+    "mode has in all, population= (the shape of a matrix that has a row and a column for each, say) or, on the command "
+    "line, --population."
 )
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 
 
 @dataclass(frozen=True, eq=False)
 class CoClusterDensity:
-    """p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i): sums to one over all tuples."""
+    """p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i): sums to one over all observations."""
 
     assigns: tuple[Floats, ...]  # (n_i, m_i)
     cells: Floats  # (m_1, …, m_d), p̃(c)
@@ -97,7 +96,7 @@ def of_density(
         knows belong to clusters by the urn and share what smoothing leaves. Bare assignments have a row for each.
     """
     if y is not None:
-        raise GinghamError("A density is one of rows without labels: leave y out.")
+        raise GinghamError("Densities describe rows without labels: leave y out.")
     fitted = getattr(model, "density_", None)
     if isinstance(fitted, TreeDensity):
         sample = (
@@ -115,7 +114,7 @@ def of_density(
     if not all(mode in sizes for mode in posterior.structure.factors[0]):
         raise RefusedCertificate(NO_CODE)
     d = sample.n_modes
-    n = whole(sample.n_tuples)
+    n = whole(sample.n_observations)
     posterior = in_full_precision(posterior)
     modes = posterior.structure.factors[0]
     names = posterior.structure.titles(modes)
@@ -151,12 +150,9 @@ def of_density(
         {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
         rows_as_draws(sample),
         fixed=given("population", sizes={name: len(q) for name, q in zip(names, assigns)}),
-        text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
-        "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
-        "largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item laws it allows.",
-        latex=r"-\mathbb E \ln \tilde p_Q \le \sup_{\mathrm{KL}(\hat p_Q(c)\|p)\le\varepsilon} \sum_c p(c)\,"
-        r"(-\ln \tilde p_Q(c)) + \sum_i \sup_{\mathrm{KL}(\hat p(x_i)\|p)\le\varepsilon_i} \sum_x p(x)"
-        r"\Big[-\ln\tilde p(x) + \sum_c q(c|x)\ln\tilde p_Q(c)\Big]",
+        text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code "
+        "length is at most the largest mean of −ln p̃(c) over the cell distributions that the sample allows, plus, "
+        "per mode, the largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item distributions that it allows.",
         reference="gingham, docs/theory/density; repairs Seldin and Tishby 2010, Theorem 12",
     )
     facts = partial(_facts, posterior, [len(q) for q in assigns])
@@ -177,7 +173,7 @@ def _check_leaves(tree: Tree, population: Population | None) -> None:
     if said != [mode.n_items for mode in leaves]:
         known = ", ".join(f"{mode.n_items:,} of {mode.name!r}" for mode in leaves)
         raise RefusedCertificate(
-            f"A density tree has no word for items that it has not seen. It knows {known}; population={population!r}."
+            f"A density tree gives unseen items no probability. It knows {known}; population={population!r}."
         )
 
 
@@ -201,7 +197,7 @@ def _best_items(observed: Floats, assign: Floats, epsilon: float) -> tuple[float
 
 
 def _smoothed(observed: Floats) -> Floats:
-    """A law mixed with the uniform one, a row for each share that is tried."""
+    """A distribution mixed with the uniform one, a row for each share that is tried."""
     shares = SMOOTHINGS[:, None]
     return np.asarray((1 - shares) * observed + shares / len(observed))
 
@@ -216,13 +212,13 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
         from gingham.data import Mode
 
         assigns = tuple(np.asarray(q, dtype=np.float64) for q in cast("Sequence[npt.ArrayLike]", model))
-        modes = tuple(Mode(f"mode {i}", np.arange(len(q))) for i, q in enumerate(assigns))
+        modes = tuple(Mode(name, np.arange(len(q))) for name, q in zip(default_names(len(assigns)), assigns))
         posterior = Posterior(Structure.grid(modes), (Quadratic(),), assigns, (np.zeros(0),))
     if posterior.structure.repeats:
         raise RefusedCertificate("The density certificate needs each mode once.")
     if isinstance(X, Sample) and sample_weight is not None:
-        raise GinghamError("A Sample has weights of its own: leave sample_weight out.")
-    check_order(names, posterior.structure.columns())
+        raise GinghamError("A Sample already has weights: leave sample_weight out.")
+    check_order(names, [mode.name for mode in posterior.structure.columns()])
     sample = (
         X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
     )
@@ -232,16 +228,16 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
 
 
 def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.05) -> Certificate:
-    """A guarantee on −E ln p(x), nats a tuple, of the very density that was fitted.
+    """A guarantee on −E ln p(x), nats per observation, of the very density that was fitted.
 
     The code length is a sum of one term per node: items given their cluster, combinations given theirs,
-    root cells. Each is a function of one variable with finitely many values, whose law lies within a KL
+    root cells. Each is a function of one variable with finitely many values, whose distribution lies within a KL
     ball around what was observed: of radius ln C(K, N)/N for the items of a leaf, and with the price of
     all clusterings below it for an inner node or the roots. Shared clusterings are hard, and paid once.
     """
     whole_counts(sample.weights)
     check_items(density.tree.columns(), sample)
-    tree, n = density.tree, whole(sample.n_tuples)
+    tree, n = density.tree, whole(sample.n_observations)
     d = tree.n_leaves
     at, items = clusters_of(tree, density.labels, sample.codes, density.widths)
     prices = {
@@ -255,7 +251,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     for children in tree.children:
         below.append({tree.tables[c] for c in children}.union(*(below[c] for c in children)))
     everything = {tree.tables[r] for r in tree.roots}.union(*(below[r] for r in tree.roots))
-    share = log(len(tree.tables) + 1) + log_inverse(delta)
+    share = log(len(tree.tables) + 1) + log_inverse(delta) + tree.price  # the statements hold for all trees at once
     terms = {name: nats for mode in sorted(everything) for name, nats in prices.get(mode, {}).items()}
     value, empirical, parts = 0.0, 0.0, {}
     shape = density.roots.shape
@@ -271,7 +267,9 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         parts[name] = ball_maximum(observed, lengths, (price + concentration + share) / n)
         value += parts[name]
         empirical += float(observed @ lengths)
-    terms[f"confidence, {len(variables)} times"] = len(variables) * share
+    terms[f"confidence{' and choice of the tree' if tree.price else ''}, {len(variables)} times"] = (
+        len(variables) * share
+    )
     certificate = code_length_certificate(
         value,
         empirical,
@@ -281,11 +279,9 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
         rows_as_draws(sample),
         fixed=given("known items only"),
-        text="With probability at least 1 − δ, for all hard clusterings of this tree and all laws at once: the "
-        "expected code length is at most the sum over nodes of the largest mean code length over the laws "
-        "the sample allows.",
-        latex=r"-\mathbb E \ln p \le \sum_v \sup_{\mathrm{KL}(\hat p_v\|p)\le\varepsilon_v} \sum_z p(z)(-\ln p_v(z)),"
-        r"\quad \varepsilon_v = \frac{\mathrm{KL}_{\text{below } v} + \ln C(K_v, N) + \ln(T/\delta)}{N}",
+        text="With probability at least 1 − δ, for all hard clusterings of this tree and all distributions at once: "
+        "the expected code length is at most the sum over nodes of the largest mean code length over the "
+        "distributions that the sample allows.",
         reference="gingham, docs/theory/trees",
     )
     return replace(certificate, model=density)
@@ -302,7 +298,6 @@ def code_length_certificate(
     *,
     fixed: Assumption,
     text: str,
-    latex: str,
     reference: str,
 ) -> Certificate:
     """A bound on −E ln p(x); ``fixed`` says what was stated of the items."""
@@ -312,7 +307,7 @@ def code_length_certificate(
         bound="density",
         predictor="density",
         delta=delta,
-        n_tuples=n,
+        n_observations=n,
         terms=terms,
         assumptions=(
             given("independent or without replacement"),
@@ -324,6 +319,5 @@ def code_length_certificate(
         parameters=dict(parameters),
         loss="code length (nats)",
         text=text,
-        latex=latex,
         reference=reference,
     )

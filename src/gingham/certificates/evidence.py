@@ -1,4 +1,4 @@
-"""Evidence: everything a bound may know of a posterior and a sample, the law of the Gibbs loss and the price."""
+"""Evidence: what a bound may use of a posterior and a sample, the distribution of the Gibbs loss and the price."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
-from gingham.certificates.bounds import GibbsLaw, mixture
+from gingham.certificates.bounds import LossDistribution, mixture
 from gingham.certificates.losses import ROUNDING, loss_scale, scaled_losses
 from gingham.certificates.observed import Population, check_sample, in_full_precision, unbounded
 from gingham.certificates.prices import SINGLE_PRECISION, Complexity, quantised_and_priced
@@ -24,12 +24,12 @@ BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rou
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The law of the Gibbs loss on a sample, and the price of the posterior."""
+    """The distribution of the Gibbs loss on a sample, and the price of the posterior."""
 
-    law: GibbsLaw  # of (loss − low)/range
+    distribution: LossDistribution  # of (loss − low)/range
     low: float  # in the loss's own unit
     range: float
-    n_tuples: int  # N
+    n_observations: int  # N
     prices: Mapping[str, Complexity]  # by "exact" and "papers"
     # the very model that is covered; its answers are rounded where they came from a continuum
     covered: Posterior | None = None
@@ -43,7 +43,7 @@ class Evidence:
     @property
     def empirical(self) -> float:
         """L̂(Q) in the loss's own unit."""
-        return self.in_unit(self.law.mean)
+        return self.in_unit(self.distribution.mean)
 
 
 def collect(posterior: Posterior, sample: Sample, relation: int = 0, population: Population | None = None) -> Evidence:
@@ -59,14 +59,14 @@ def collect(posterior: Posterior, sample: Sample, relation: int = 0, population:
     covered, quantised, accounts = quantised_and_priced(posterior, sample, relation, population)
     low, scale = loss_scale(cell)
     if sample.alphabet is not None:
-        law = law_on_alphabet(covered, sample, quantised.distinct, quantised.index, relation)
+        distribution = distribution_on_alphabet(covered, sample, quantised.distinct, quantised.index, relation)
     else:
-        law = continuous_law(covered, sample, relation)
+        distribution = continuous_distribution(covered, sample, relation)
     return Evidence(
-        law=law,
+        distribution=distribution,
         low=low,
         range=scale,
-        n_tuples=int(sample.n_tuples),
+        n_observations=int(sample.n_observations),
         prices=accounts,
         covered=covered,
         n_answers=quantised.n_answers,
@@ -81,20 +81,22 @@ def answer_losses(cell: CellModel, answers: AnyArray, alphabet: Alphabet) -> Flo
     return cell.coef(answers) @ cell.features.of_labels(numbers).T if by_gap is None else by_gap
 
 
-def law_on_alphabet(posterior: Posterior, sample: Sample, distinct: AnyArray, index: Ints, relation: int) -> GibbsLaw:
-    """The law of the scaled loss; ``distinct`` are the different answers, ``index`` which of them each cell gives."""
-    cell, letters = posterior.cells[relation], sample.alphabet
-    if letters is None:
-        raise RefusedCertificate("This law needs labels on an alphabet.")  # pragma: no cover - callers have asked
+def distribution_on_alphabet(
+    posterior: Posterior, sample: Sample, distinct: AnyArray, index: Ints, relation: int
+) -> LossDistribution:
+    """The distribution of the scaled loss; ``distinct`` are the answers, ``index`` says which one a cell gives."""
+    cell, label_values = posterior.cells[relation], sample.alphabet
+    if label_values is None:
+        raise RefusedCertificate("This loss needs labels on an alphabet.")  # pragma: no cover - callers have asked
     support = None if cell.table is None else np.unique(cell.table)  # all losses that could occur
     support = support if support is None or len(support) <= MAX_SUPPORT else None
     joint = answer_label_counts(posterior, sample, distinct, index, relation)
-    losses = scaled_losses(answer_losses(cell, distinct, letters), cell)
-    return GibbsLaw.of(losses, joint, None if support is None else scaled_losses(support, cell))
+    losses = scaled_losses(answer_losses(cell, distinct, label_values), cell)
+    return LossDistribution.of(losses, joint, None if support is None else scaled_losses(support, cell))
 
 
 def answer_label_counts(posterior: Posterior, sample: Sample, distinct: AnyArray, index: Ints, relation: int) -> Floats:
-    """Expected number of tuples (A, |Y|) with each answer and each label."""
+    """Expected number of observations (A, |Y|) with each answer and each label."""
     size = sample.alphabet.size if sample.alphabet is not None else 1
     histogram = posterior.statistics(sample, relation, OneHot(size)).reshape(-1, size)
     counts = np.zeros((len(distinct), size))
@@ -102,8 +104,8 @@ def answer_label_counts(posterior: Posterior, sample: Sample, distinct: AnyArray
     return counts
 
 
-def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
-    """The law of the loss for labels without an alphabet, tuple by tuple.
+def continuous_distribution(posterior: Posterior, sample: Sample, relation: int) -> LossDistribution:
+    """The distribution of the loss for labels without an alphabet, observation by observation.
 
     The cell's `miss` (|y − answer| for squares) is rounded up to one of 2^16 steps, so that no loss is understated.
     """
@@ -123,20 +125,20 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
     order = np.argsort(at, kind="stable")
     starts = np.flatnonzero(np.diff(at[order], prepend=-1))
     for start, stop in row_blocks(sample.n_rows, 4 * len(at)):
-        cells = posterior.cell_laws([code[start:stop] for code in sample.codes], relation)
+        cells = posterior.cell_distributions([code[start:stop] for code in sample.codes], relation)
         by_answer = np.add.reduceat(cells[:, order], starts, axis=1)
         if sample.weights is not None:
             by_answer *= sample.weights[start:stop, None]
         listed += by_answer.sum(axis=0)
         bins = _bins(cell, sample.labels[start:stop, None], distinct[None, :])
         total += np.bincount(bins.ravel(), by_answer.ravel(), minlength=BINS + 1)
-    # A sample may have observed tuples that it does not list, all with label 0 (absent edges).
+    # A sample may have observations that it does not list, all with label 0 (absent edges).
     everything = posterior.statistics(sample, relation, Moments(0)).ravel()
     absent = np.bincount(at.ravel(), everything, minlength=len(distinct)) - listed
     if absent.sum() > 1e-6:
         total += np.bincount(_bins(cell, np.zeros(1), distinct), np.maximum(absent, 0.0), minlength=BINS + 1)
     seen = total > 0
-    return GibbsLaw.of(cell.loss_of_miss(np.arange(BINS + 1)[seen] / BINS), total[seen])
+    return LossDistribution.of(cell.loss_of_miss(np.arange(BINS + 1)[seen] / BINS), total[seen])
 
 
 def _bins(cell: CellModel, labels: Floats, answers: Floats) -> Ints:
@@ -144,26 +146,17 @@ def _bins(cell: CellModel, labels: Floats, answers: Floats) -> Ints:
     miss = cell.miss(labels, answers)
     if miss.size and not (miss.min() >= -ROUNDING and miss.max() <= 1 + SINGLE_PRECISION):
         raise GinghamError(
-            f"A {cell.name} loss lies outside the range that it is said to have ({type(cell).__name__}.miss goes from "
+            f"A {cell.name} loss lies outside its stated range ({type(cell).__name__}.miss goes from "
             f"{miss.min():.6g} to {miss.max():.6g}, not from 0 to 1): range or bounds are wrong."
         )
     return np.ceil(np.minimum(np.maximum(miss, 0.0), 1.0) * BINS * (1 - 1e-12)).astype(np.int64)
 
 
-def paired(sample: Sample, codes: Ints, n_codes: int) -> Sample:
-    """The sample labelled by pairs (label, one of ``n_codes`` predictions of a reference)."""
-    if sample.alphabet is None or sample.label_codes is None:
-        raise RefusedCertificate("A reference predictor needs labels on an alphabet.")
-    pairs = sample.label_codes.astype(np.int64) * n_codes + codes
-    letters = Alphabet(np.arange(sample.alphabet.size * n_codes), given=True)
-    return replace(sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters)
-
-
 def pooled(parts: Sequence[Evidence]) -> Evidence:
     """The evidence about a committee: draw a member, then its co-clustering.
 
-    KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the law of the Gibbs loss is the
-    average law.
+    KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the distribution of the Gibbs loss is the
+    average distribution.
     """
     first = parts[0]
     prices = {}
@@ -172,5 +165,7 @@ def pooled(parts: Sequence[Evidence]) -> Evidence:
         prices[kind] = Complexity(
             {name: sum(part.prices[kind].terms.get(name, 0.0) for part in parts) / len(parts) for name in names}
         )
-    law = mixture([part.law for part in parts])
-    return replace(first, law=law, prices=prices, covered=None, n_answers=max(part.n_answers for part in parts))
+    distribution = mixture([part.distribution for part in parts])
+    return replace(
+        first, distribution=distribution, prices=prices, covered=None, n_answers=max(part.n_answers for part in parts)
+    )

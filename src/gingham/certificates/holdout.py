@@ -5,7 +5,7 @@ In a cross-committee all the data are used, and yet every member was tested on r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log, sqrt
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp, softmax
 
-from gingham.arrays import AnyArray, Floats, TableLike
+from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows, given
-from gingham.certificates.bounds import GRID, Bound, GibbsLaw, find
-from gingham.certificates.certificate import Certificate
+from gingham.certificates.bounds import GRID, Bound, LossDistribution, find
+from gingham.certificates.certificate import Certificate, of_bound
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
-from gingham.certificates.evidence import Evidence, continuous_law, law_on_alphabet
+from gingham.certificates.evidence import Evidence, continuous_distribution, distribution_on_alphabet
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import (
     check_alphabet,
@@ -36,6 +36,18 @@ from gingham.certificates.observed import (
 )
 from gingham.certificates.prices import Complexity, pooled_answers
 from gingham.certificates.record import Record, grid_facts
+from gingham.certificates.selection import Propensity, catalogue_mean
+from gingham.certificates.strata import (
+    KNOWN_NEW,
+    all_known_or_new,
+    as_names,
+    column_name,
+    judged_by,
+    known_or_new,
+    strata_facts,
+    texts_of,
+    with_strata,
+)
 from gingham.core.problem import Offsets, Posterior, find_posterior
 from gingham.data import Bounds
 from gingham.data.fit_rows import FitRows, share_of_copies
@@ -52,20 +64,15 @@ from gingham.errors import GinghamError, RefusedCertificate
 
 UNSEEN = given("not fitted on these")
 SMALLEST = 1e-3  # of ν − 1: no single loss may take the whole wealth
-METHODS = ("log-wealth", "betting", "kl", "maurer-pontil")
+METHODS = ("log-wealth", "betting")
 MOST_DRAWS = 2**27  # rows times cells whose losses are listed one by one
-ORDERS, MOST_BETS = 32, 2**16  # orders in which bets are made, fewer where there are many tuples
+ORDERS, MOST_BETS = 32, 2**16  # orders in which bets are made, fewer where there are many observations
 BETTING_TEXT = (
-    "With probability at least 1 − δ over N independent tuples the wealth Π (ν_t − X_t)/(ν_t − L), averaged over a few "
-    "random orders of the tuples, stays below 1/δ, where the bet ν_t looks at the tuples before t only; L is at most "
-    "where it meets 1/δ."
-)
-BETTING_LATEX = (
-    r"L \le \sup\left\{\ell : \frac1K \sum_{k=1}^K \prod_{t=1}^N \frac{\nu_{kt} - X_{kt}}{\nu_{kt} - \ell} "
-    r"\le \frac1\delta\right\},\quad \nu_{kt} = \hat\mu_{k,t-1} + \hat\sigma_{k,t-1}\sqrt{N / (2 \ln(1/\delta))}"
+    "With probability at least 1 − δ over N independent observations the wealth Π (ν_t − X_t)/(ν_t − L), averaged over "
+    "a few random orders of the observations, stays below 1/δ, where the bet ν_t depends on the observations before t "
+    "only; L is at most where it meets 1/δ."
 )
 BETTING_REFERENCE = "Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting"
-MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
 
 
 def certify_predictions(
@@ -81,6 +88,8 @@ def certify_predictions(
     sample_weight: npt.ArrayLike | None = None,
     folds: npt.ArrayLike | None = None,
     groups: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
+    propensity: Propensity | None = None,
     predictor: str = "predictions",
     random_state: int | None = None,
 ) -> Certificate:
@@ -90,26 +99,34 @@ def certify_predictions(
     ----------
     y : array of shape (N,)
         The labels.
-    predictions : array of shape (N,), or (N, |Y|) distributions for the log loss
-    loss : {"absolute", "quadratic", "zero-one", "pinball", "log"}, table or callable
+    predictions : array of shape (N,), or (N, |Y|) distributions for the log loss and the ranked probability score
+    loss : {"absolute", "quadratic", "zero-one", "pinball", "log", "ranked-probability"}, table or callable
     alphabet : sequence, optional
         The possible labels; ``label_bounds`` = (smallest, largest) serves losses of numbers too.
     candidates : int
         Among how many predictors these rows decided; each costs its share of δ.
-    method : {"log-wealth", "betting", "kl", "maurer-pontil"}
+    method : {"log-wealth", "betting"}
         "betting" was the tightest on ratings (see :func:`betting`); decide before you look.
     sample_weight : whole numbers, optional
         A row of weight w stands for w draws.
     folds : array of shape (N,), optional
         Each row was predicted by a model that has not seen its fold. Each model is bounded on its own fold with δ/K,
         so that all bounds hold together; covered is a model drawn at random or, for a convex loss, their mean.
-    groups : array of shape (N,), optional
+    groups : array of shape (N,) or (N, k), optional
         Rows of one group (one user, say) need not be independent, groups are: each counts once, by its mean loss.
-        Covered is the mean over groups. For rows of weight 1.
+        Covered is the mean over groups. Where a row belongs to several groups (the two nodes of a pair, a user and a
+        film), tested are rows that share none, drawn at random: covered are rows of groups that nobody has met. Ids
+        are compared across columns. For rows of weight 1.
+    strata : array of shape (N,), optional
+        The part of the rows to which each belongs, by a rule that does not look at labels. Each stratum gets a
+        guarantee of its own (``certificate.strata``); all hold together, so that `Certificate.for_mix` covers any mix.
+    propensity : Propensity, optional
+        How likely each row was to be observed. Covered is then the mean over the whole catalogue, and not over pairs
+        like those that were observed.
     predictor : str
         What is covered, in words.
     random_state : int, optional
-        Seed of the orders in which bets are made; drawn afresh by default, and recorded in ``parameters["seed"]``.
+        Seed of what is drawn here, orders of bets and rows that share no group; drawn afresh by default, and recorded.
 
     Examples
     --------
@@ -128,59 +145,114 @@ def certify_predictions(
     labels, guesses = checked_labels(y), np.asarray(predictions)
     if len(labels) != len(guesses):
         raise GinghamError(f"y has {len(labels)} rows, predictions {len(guesses)}.")
-    seed = recorded_seed(random_state)
-    test = Trial(delta, candidates, method, predictor, seed, random_state is None)
+    weights = checked_weights(sample_weight, len(labels))
+    test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
+    units = None if groups is None else texts_of(groups, "groups", len(labels), several=True)
+    _need_no_copies(labels, guesses, units)
+    said = {"groups=": groups, "strata=": strata, "propensity=": propensity, "sample_weight=": weights}
+    said |= {"candidates=": None if candidates == 1 else 1, "method=": None if method == "log-wealth" else 1}
     if folds is not None:
-        if groups is not None or candidates != 1 or method != "log-wealth":
-            raise RefusedCertificate("Predictions by folds are bounded by log-wealth: leave groups=, candidates= out.")
-        weights = checked_weights(sample_weight, len(labels))
-        return _cross_fitted(stated, labels, guesses, np.asarray(folds), weights, test)
-    certificate = _of_predictions(stated, labels, guesses, sample_weight, groups, test)
-    if groups is not None:
+        _leave_out(said, "groups=", "strata=", "propensity=", "candidates=", "method=", by="folds=")
+        return _cross_fitted(stated, labels, guesses, texts_of(folds, "folds", len(labels)), weights, test)
+    if propensity is not None:
+        _leave_out(said, "groups=", "strata=", "sample_weight=", "method=", by="propensity=")
+    if units is not None and weights is not None and (weights != 1).any():
+        _leave_out(said, "sample_weight=", by="groups=")
+    values = stated.losses(labels, guesses)
+    if propensity is not None:
+        return _of_catalogue(stated, values, propensity, test)
+
+    def of_rows(rows: Ints | None, shares: int) -> Certificate:
+        every = np.arange(len(values)) if rows is None else rows
+        mine, own = values[every], None if weights is None else weights[every]
+        drawn: tuple[Assumption, ...] = (given("independent"),)
+        if units is not None:
+            own, (mine, of_groups) = None, losses_of_groups(mine, units[every], test.seed)
+            chosen = drawn_order(test.seed, test.drawn_here, "choice of rows that share no group")
+            drawn = (of_groups,) if units.ndim == 1 else (of_groups, chosen)
+        assumptions = (*drawn, UNSEEN, *drawn_rows(own), stated.statement)
+        return _of_losses(mine, own, stated.cell, replace(test, shares=shares), assumptions)
+
+    names = None if strata is None else as_names(strata, len(labels))
+    certificate = of_rows(None, 1) if names is None else with_strata(names, of_rows)
+    if units is not None:
         return certificate
-    facts = {"loss": stated.facts(), "nu_grid": GRID, **test.facts}
+    facts = {"loss": stated.facts(), "nu_grid": GRID, **test.facts, **strata_facts(certificate)}
     columns = guesses if guesses.ndim == 2 else guesses[:, None]
-    return replace(certificate, record=Record("predictions", columns, labels, sample_weight, partial(dict, facts)))
+    record = Record("predictions", columns, labels, sample_weight, partial(dict, facts), names, column_name(strata))
+    return replace(certificate, record=record)
 
 
-def _of_predictions(
-    stated: StatedLoss,
-    y: AnyArray,
-    predictions: AnyArray,
-    sample_weight: npt.ArrayLike | None,
-    groups: npt.ArrayLike | None,
-    test: Trial,
-) -> Certificate:
-    values = stated.losses(y, predictions)
-    weights = checked_weights(sample_weight, len(y))
-    drawn = given("independent")
+def _leave_out(said: Mapping[str, object], *names: str, by: str) -> None:
+    """Refuse options that do not go with another one."""
+    wrong = [name for name in names if said[name] is not None]
+    if wrong:
+        raise RefusedCertificate(f"{' and '.join(wrong)} cannot be combined with {by}: leave one of them out.")
+
+
+def _of_catalogue(stated: StatedLoss, values: Floats, propensity: Propensity, test: Trial) -> Certificate:
+    """The guarantee for the mean over all pairs of a catalogue, from rows observed by their propensities."""
+    scaled, (low, width) = scaled_losses(values, stated.cell), loss_scale(stated.cell)
+    w = propensity.weights(len(scaled))
+    price = log_inverse(test.delta, test.candidates)
+    chosen = given("propensities", gamma=float(propensity.gamma), least=float(propensity.least))
+    return Certificate(
+        value=low + width * catalogue_mean(scaled, propensity, price),
+        empirical=low + width * float(w @ scaled / w.sum()),
+        bound="catalogue",
+        predictor=test.predictor,
+        delta=test.delta,
+        n_observations=len(scaled),
+        terms={"confidence and candidates": price, "grid of ν": log(len(GRID))},
+        assumptions=(chosen, UNSEEN, stated.statement),
+        worst=low + width,
+        evidence=None,
+        loss=stated.name,
+        text="Covered is the mean over all pairs of the catalogue, each as likely as the others. With probability at "
+        "least 1 − δ it is at most the largest r with mean over ν of Π (1 − X_t(r)/ν) ≤ 1/δ, "
+        "X(r) = w ((ℓ − r)⁺ − (ℓ − r)⁻/Γ²), where w is the smallest propensity divided by that of the row.",
+        reference="gingham, docs/theory/population",
+        first_part=None,
+    )
+
+
+def _need_no_copies(y: AnyArray, predictions: AnyArray, groups: AnyArray | None = None) -> None:
+    """Refuse labels and predictions that come several times; without ids, some of them may well be equal.
+
+    Rows count as they are listed, whatever their weights; those of one group may repeat each other.
+    """
+    rows = np.column_stack([as_codes(column) for column in (y, *np.atleast_2d(predictions.T))])
     if groups is not None:
-        values, drawn = _by_group(values, weights, groups)
-        weights = None
-    elif weights is None or (weights == 1).all():
-        _need_no_copies(y, predictions)
-    assumptions = (drawn, UNSEEN, *drawn_rows(weights), stated.statement)
-    return _of_losses(values, weights, stated.cell, test, assumptions)
+        both = np.column_stack([rows, *(as_codes(column) for column in np.atleast_2d(groups.T))])
+        rows = np.unique(both, axis=0)[:, : rows.shape[1]]
+    times = np.unique(rows, axis=0, return_counts=True)[1]
+    continuous = y.dtype.kind == "f" and 2 * len(np.unique(y)) > len(times) and bool((y % 1 != 0).any())
+    if continuous or np.gcd.reduce(times) > 1:
+        share_of_copies(times, continuous)
 
 
-def _need_no_copies(y: AnyArray, predictions: AnyArray) -> None:
-    """Refuse labels and predictions that all come several times; without ids, some of them may well be equal."""
-    rows = [np.unique(column, return_inverse=True)[1].ravel() for column in (y, *np.atleast_2d(predictions.T))]
-    times = np.unique(np.column_stack(rows), axis=0, return_counts=True)[1]
-    if np.gcd.reduce(times) > 1:
-        share_of_copies(times)
+def as_codes(column: AnyArray) -> Ints:
+    """Equal numbers for equal values."""
+    return np.asarray(np.unique(column, return_inverse=True)[1]).ravel()
 
 
-def _by_group(values: Floats, weights: Floats | None, groups: npt.ArrayLike) -> tuple[Floats, Assumption]:
-    """The mean loss of each group, and that groups are the independent draws."""
-    names = np.asarray(groups)
-    if names.shape != values.shape:
-        raise GinghamError(f"groups has shape {names.shape}; it needs the group of each of the {len(values)} rows.")
-    if weights is not None and (weights != 1).any():
-        raise RefusedCertificate("With groups= every row counts once: leave sample_weight out.")
-    _, at = np.unique(names, return_inverse=True)
-    counts = np.bincount(at.ravel())
-    return np.bincount(at.ravel(), values) / counts, given("independent groups", n=len(counts))
+def losses_of_groups(values: Floats, groups: AnyArray, seed: int) -> tuple[Floats, Assumption]:
+    """Losses of groups, one each, as independent draws, and what has to be believed of the groups.
+
+    Of one column of groups it is the mean over the rows of each; of several, losses of rows that share no group, which
+    are drawn without a look at them.
+    """
+    if groups.ndim == 1:
+        at = as_codes(groups)
+        counts = np.bincount(at)
+        return np.bincount(at, values) / counts, given("independent groups", n=len(counts))
+    codes, taken, chosen = as_codes(groups).reshape(groups.shape), set[int](), list[int]()
+    for row in np.random.default_rng(seed).permutation(len(values)).tolist():
+        mine = set(codes[row].tolist())
+        if taken.isdisjoint(mine):
+            taken |= mine
+            chosen.append(row)
+    return values[chosen], given("rows that share no group", n=len(chosen), of=len(values))
 
 
 def on_other_rows(
@@ -195,6 +267,7 @@ def on_other_rows(
     relation: int = 0,
     candidates: int = 1,
     method: str = "log-wealth",
+    strata: str | npt.ArrayLike | None = None,
     random_state: int | None = None,
 ) -> Certificate:
     """bound="holdout": one predictor of a model, or of a committee, on rows that its fit has not seen."""
@@ -204,28 +277,36 @@ def on_other_rows(
     cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
     if posterior.offsets is None:
         posterior = with_cell(posterior, cell, relation)
-    sample = sample_of(posterior, X, y, sample_weight, relation)
+    sample, guesses = sample_of(posterior, X, y, sample_weight, relation), None
     if members:
-        rows, labels = rows_and_labels(X, y)
         if predictor not in ("mean", "median", "mode"):
             raise RefusedCertificate(
                 f"predictor={predictor!r}: a committee is certified on rows it has not seen by what it predicts, "
                 "predictor='mean', 'median' or 'mode'."
             )
-        drawn = (*source(posterior, relation, sample, given("independent")), UNSEEN)
-        stated, guesses = StatedLoss.of_cell(cell), np.asarray(model.predict(rows, rule=predictor))
-        losses = stated.losses(checked_labels(labels), guesses)
-        certificate = _of_losses(losses, sample.weights, cell, test, (*drawn, stated.statement))
-    else:
-        certificate = of_posterior_on(posterior, sample, statement, test, relation)
-        if posterior.offsets is None:
-            record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test.facts))
-            certificate = replace(certificate, record=record)
+        guesses = np.asarray(model.predict(require_rows(X, y)[0], rule=predictor))
+    of_rows = on_unseen_rows(posterior, sample, statement, test, relation, guesses)
+    names, judge, possible = None, None, list[str]()
+    if isinstance(strata, str):
+        if strata != KNOWN_NEW:
+            raise GinghamError(f"strata={strata!r} is unknown: {KNOWN_NEW!r}, or the stratum of each row.")
+        modes = posterior.structure.columns(relation)
+        columns, items = [mode.name for mode in modes], [mode.items for mode in modes]
+        names = known_or_new([code >= 0 for code in sample.codes], columns)
+        judge, possible = judged_by(items, columns), all_known_or_new(columns)
+    elif strata is not None:
+        names = as_names(strata, sample.n_rows)
+    certificate = of_rows(None, 1) if names is None else with_strata(names, of_rows, judge, possible)
+    if not members and posterior.offsets is None:
+        facts = partial(grid_facts, posterior, relation, **test.facts, **strata_facts(certificate))
+        told = names if judge is None else None
+        record = Record("holdout", X, y, sample_weight, facts, told, column_name(strata))
+        certificate = replace(certificate, record=record)
     known = without_rows_of_the_fit(model, sample, relation)
     return replace(certificate, assumptions=(*certificate.assumptions, *known))
 
 
-def rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[TableLike, npt.ArrayLike]:
+def require_rows(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[TableLike, npt.ArrayLike]:
     """Rows of ids and their labels, for what fits or predicts anew."""
     if isinstance(X, Sample) or y is None:
         raise GinghamError("This certificate fits or predicts anew: give the rows of ids X and their labels y.")
@@ -234,7 +315,7 @@ def rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[Tab
 
 def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) -> tuple[Assumption, ...]:
     """Refuse rows that a model has learned from, where it keeps a sketch of them; what the comparison has shown."""
-    kept: tuple[FitRows, ...] = getattr(model, "fit_rows_", ())
+    kept: tuple[FitRows, ...] = getattr(model, "_fit_rows", ())
     if not kept:
         return ()
     met = kept[relation].met(sample)
@@ -244,8 +325,8 @@ def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) ->
         drawn = "rows that were compared, drawn at random from them," if compared else "rows"
         some = f"{met.n_same:,} of the {met.n_compared:,} {drawn} (row {which})"
         raise RefusedCertificate(
-            f"{'These are the' if met.whole_fit else f'{some} are'} rows that the model was fitted on, and "
-            "bound='holdout' tests it on rows that it has not seen. Use bound='log-wealth', which is for the rows of "
+            f"{'These are the' if met.whole_fit else f'{some} are'} rows that the model was fitted on, but "
+            "bound='holdout' needs rows that the fit has not seen. Use bound='log-wealth', which is for the rows of "
             "the fit, bound='split', or other rows. If they were drawn anew and are equal by chance, certify finished "
             "predictions: certify_predictions."
         )
@@ -254,13 +335,23 @@ def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) ->
     other = [given("other labels than in the fit", other=met.n_other, compared=met.n_compared)] if most else []
     if met.n_same:
         return (given("equal to rows of the fit", same=met.n_same, **compared), *other)
+    if met.n_compared == 0:  # of a huge fit a part is kept, and none of a few rows may be in it
+        return (given("no row of the fit"),)
     return (checked("no row of the fit", **compared), *other)
 
 
-def of_posterior_on(
-    posterior: Posterior, sample: Sample, statement: Assumption, test: Trial, relation: int = 0
-) -> Certificate:
-    """A guarantee for one predictor of a posterior on rows that its fit has not seen."""
+def on_unseen_rows(
+    posterior: Posterior,
+    sample: Sample,
+    statement: Assumption,
+    test: Trial,
+    relation: int = 0,
+    guesses: AnyArray | None = None,
+) -> Callable[[Ints | None, int], Certificate]:
+    """The guarantee for one predictor on some rows that its fit has not seen, by their numbers and a share of δ.
+
+    ``guesses`` are what a committee predicts; otherwise the posterior itself is tested.
+    """
     cell, predictor = posterior.label_cell(relation), test.predictor
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
@@ -268,26 +359,42 @@ def of_posterior_on(
         check_pairs_once(sample.codes, sample.labels, sample.weights)
     whole_counts(sample.weights)
     drawn = (*source(posterior, relation, sample, given("independent")), UNSEEN, statement)
-    if predictor == "gibbs":
-        law, n = _gibbs_law(posterior, sample, relation), int(sample.n_tuples)
-        return _certificate(law, cell, n, test, drawn)
-    if sample.complete:
-        raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
-    if sample.labels is None:
-        raise GinghamError("A certificate needs the labels of the rows.")
-    labels: AnyArray = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
-    if cell.answers == "distribution":
+    covered = None if guesses is not None else posterior
+    if predictor != "gibbs":
+        if sample.complete:
+            raise RefusedCertificate(
+                "List the pairs that were held out (pairs='listed'); absent ones are not predicted."
+            )
+        if sample.labels is None:
+            raise GinghamError("A certificate needs the labels of the rows.")
+        labels: AnyArray = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
+        predictions = predicted_by(posterior, sample, predictor, relation) if guesses is None else guesses
+        values = StatedLoss.of_cell(cell).losses(labels, predictions)
+
+    def of_rows(rows: Ints | None, shares: int) -> Certificate:
+        some, share = sample if rows is None else sample.take(rows), replace(test, shares=shares)
+        if predictor == "gibbs":
+            return _certificate(
+                _gibbs_distribution(posterior, some, relation), cell, int(some.n_observations), share, drawn
+            )
+        return _of_losses(values if rows is None else values[rows], some.weights, cell, share, drawn, covered)
+
+    return of_rows
+
+
+def predicted_by(posterior: Posterior, sample: Sample, predictor: str, relation: int) -> AnyArray:
+    """What a posterior predicts of each row, as labels or distributions."""
+    if posterior.label_cell(relation).answers == "distribution":
         if predictor != "mean":
-            raise RefusedCertificate("The log loss is that of the predicted distribution: predictor='mean'.")
-        predictions: AnyArray = posterior.predict_distribution(sample.codes, relation)
-    else:
-        predictions = posterior.predict(sample.codes, predictor, relation)
-        if sample.alphabet is not None and not sample.alphabet.numeric:
-            if predictor != "mode":
-                raise RefusedCertificate("Labels are names: only predictor='mode' or 'gibbs' predicts them.")
-            predictions = sample.alphabet.values[predictions.astype(np.int64)]
-    values = StatedLoss.of_cell(cell).losses(labels, predictions)
-    return _of_losses(values, sample.weights, cell, test, drawn, posterior)
+            name = posterior.label_cell(relation).name
+            raise RefusedCertificate(f"The {name} loss is that of the predicted distribution: predictor='mean'.")
+        return posterior.predict_distribution(sample.codes, relation)
+    found: AnyArray = posterior.predict(sample.codes, predictor, relation)
+    if sample.alphabet is None or sample.alphabet.numeric:
+        return found
+    if predictor != "mode":
+        raise RefusedCertificate("Labels are names: only predictor='mode' or 'gibbs' predicts them.")
+    return sample.alphabet.values[found.astype(np.int64)]
 
 
 @dataclass(frozen=True)
@@ -300,16 +407,16 @@ class Trial:
     predictor: str
     seed: int  # of the orders in which bets are made
     drawn_here: bool
+    shares: int = 1  # bounds that hold together, each with δ/shares
+    among: str = "strata"  # what these bounds are of
 
     def __post_init__(self) -> None:
         checked_delta(self.delta)
         checked_candidates(self.candidates)
         if self.method not in METHODS:
             raise GinghamError(f"method={self.method!r} is unknown; choose one of {', '.join(METHODS)}.")
-        if self.method in ("maurer-pontil", "betting") and self.predictor == "gibbs":
-            raise RefusedCertificate(
-                f"{self.method} covers deterministic predictors; use method='log-wealth' for gibbs."
-            )
+        if self.method == "betting" and self.predictor == "gibbs":
+            raise RefusedCertificate("Betting covers deterministic predictors; use method='log-wealth' for gibbs.")
 
     @property
     def facts(self) -> dict[str, object]:
@@ -331,41 +438,43 @@ def _of_losses(
     counts = np.ones(len(values)) if weights is None else weights
     scaled = scaled_losses(values, cell)
     single = scaled[rows_of_draws(len(scaled), draws)] if test.method == "betting" else None
-    law, n = GibbsLaw.of(scaled, counts), int(counts.sum())
-    return _certificate(law, cell, n, test, assumptions, covered, single)
+    distribution, n = LossDistribution.of(scaled, counts), int(counts.sum())
+    return _certificate(distribution, cell, n, test, assumptions, covered, single)
 
 
-def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
+def _gibbs_distribution(posterior: Posterior, sample: Sample, relation: int) -> LossDistribution:
     posterior = in_full_precision(posterior)
     if posterior.offsets is not None and relation == 0:
-        return _law_with_offsets(posterior, posterior.offsets, sample)
+        return _distribution_with_offsets(posterior, posterior.offsets, sample)
     if sample.alphabet is None:
-        return continuous_law(posterior, sample, relation)
+        return continuous_distribution(posterior, sample, relation)
     answers = posterior.answers[relation]
     distinct, index = pooled_answers(answers, answers.ndim - len(posterior.structure.factors[relation]))
-    return law_on_alphabet(posterior, sample, distinct, index, relation)
+    return distribution_on_alphabet(posterior, sample, distinct, index, relation)
 
 
-def _law_with_offsets(posterior: Posterior, offsets: Offsets, sample: Sample) -> GibbsLaw:
-    """The law of the loss where a cell is drawn for each row and its answer added to the offsets."""
+def _distribution_with_offsets(posterior: Posterior, offsets: Offsets, sample: Sample) -> LossDistribution:
+    """The distribution of the loss where a cell is drawn for each row and its answer added to the offsets."""
     cell, answers = posterior.label_cell(), posterior.cells[0].values(posterior.answers[0]).ravel()
     if sample.n_rows * len(answers) > MOST_DRAWS:
         raise RefusedCertificate(
-            f"The law of the loss of {sample.n_rows:,} rows in {len(answers):,} cells is too large with offsets: "
-            "certify the prediction itself, predictor='mean'."
+            f"The distribution of the loss of {sample.n_rows:,} rows in {len(answers):,} cells is too large with "
+            "offsets: certify the prediction itself, predictor='mean'."
         )
     counts = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     gaps = sample.numbers()[:, None] - offsets.clipped(offsets.at(sample.codes)[:, None] + answers)
     losses = cell.of_gap(gaps)
     if losses is None:
         raise RefusedCertificate(
-            f"{cell.name!r} is no function of what a prediction misses: offsets do not go with it."
+            f"{cell.name!r} does not depend on the prediction error alone, so it cannot be combined with offsets."
         )
-    return GibbsLaw.of(scaled_losses(losses, cell), counts[:, None] * posterior.cell_laws(sample.codes))
+    return LossDistribution.of(
+        scaled_losses(losses, cell), counts[:, None] * posterior.cell_distributions(sample.codes)
+    )
 
 
 def _certificate(
-    law: GibbsLaw,
+    distribution: LossDistribution,
     cell: CellModel,
     n: int,
     test: Trial,
@@ -373,69 +482,33 @@ def _certificate(
     covered: Posterior | None = None,
     single: Floats | None = None,
 ) -> Certificate:
-    """The certificate of a law of scaled losses; ``single`` are those of the tuples, one by one, for betting."""
-    low, scale = loss_scale(cell)
-    delta, method = test.delta, test.method
-    # A predictor that was chosen without a look at these tuples costs nothing else.
-    union = log(test.candidates)
-    order: tuple[Assumption, ...] = ()
-    price = Complexity({"union over candidates": union} if union else {})
-    if method == "maurer-pontil":
-        bound = maurer_pontil(law, price.total, n, delta)
-        text = "L ≤ L̂ + sqrt(2 V ln(2/δ)/N) + 7 ln(2/δ)/(3(N − 1)), V the sample variance of the loss."
-        latex = r"L \le \hat L + \sqrt{\frac{2 \hat V \ln(2/\delta)}{N}} + \frac{7 \ln(2/\delta)}{3(N-1)}"
-        reference = MAURER_PONTIL
-    elif single is not None:
-        bound = betting(single, price.total, delta, test.seed)
-        order = (drawn_order(test.seed, test.drawn_here, "order of the bets"),)
-        text, latex, reference = BETTING_TEXT, BETTING_LATEX, BETTING_REFERENCE
-    else:
-        theorem = find(method)
-        bound = theorem.function(law, price.total, n, delta)
-        text, latex = theorem.text + " Here Q is fixed beforehand, so KL(Q‖P) = 0.", theorem.latex
+    """The certificate of a distribution of scaled losses; ``single`` has one loss per observation, for betting."""
+    # A predictor that was chosen without a look at these observations costs nothing else.
+    unions = {"candidates": log(test.candidates), test.among: log(test.shares)}
+    price = Complexity({f"union over {what}": union for what, union in unions.items() if union})
+    if single is None:
+        theorem = find("log-wealth")
+        bound = theorem.function(distribution, price.total, n, test.delta)
+        text = theorem.text + " Here Q is fixed beforehand, so KL(Q‖P) = 0."
         reference = theorem.reference + ", on rows the predictor has not seen"
-    evidence = Evidence(law, low, scale, n, {"exact": price, "papers": price}, covered)
-    return Certificate(
-        value=evidence.in_unit(bound.value),
-        empirical=evidence.empirical,
-        bound="holdout",
-        predictor=test.predictor,
-        delta=delta,
-        n_tuples=n,
-        terms={**price.terms, **bound.price},
-        assumptions=(*assumptions, *order),
-        worst=evidence.in_unit(1.0),
-        evidence=evidence,
-        parameters=bound.parameters,
-        loss=cell.name,
-        text=text,
-        latex=latex,
-        reference=reference,
-        first_part=None,
-    )
-
-
-def maurer_pontil(law: GibbsLaw, union: float, n: int, delta: float) -> Bound:
-    """L ≤ L̂ + √(2 V ln(2/δ)/N) + 7 ln(2/δ)/(3(N − 1)), for one deterministic predictor.
-
-    ``union`` is the logarithm of the number of candidates; this is no bound for posteriors chosen by
-    looking at the data.
-    """
-    if n < 2:
-        raise RefusedCertificate("Maurer-Pontil needs at least two tuples.")
-    price = {"confidence ln 2/δ": log(2.0) + log_inverse(delta)}
-    paid = union + price["confidence ln 2/δ"]
-    variance = n / (n - 1) * max(float(law.weights @ (law.values - law.mean) ** 2), 0.0)
-    value = law.mean + sqrt(2 * variance * paid / n) + 7 * paid / (3 * (n - 1))
-    return Bound(min(value, 1.0), price, {"variance": variance})
+    else:
+        bound = betting(single, price.total, test.delta, test.seed)
+        assumptions = (*assumptions, drawn_order(test.seed, test.drawn_here, "order of the bets"))
+        text, reference = BETTING_TEXT, BETTING_REFERENCE
+    evidence = Evidence(distribution, *loss_scale(cell), n, {"exact": price, "papers": price}, covered)
+    return of_bound(
+        bound, evidence, price, bound="holdout", predictor=test.predictor, delta=test.delta, assumptions=assumptions,
+        loss=cell.name, text=text, reference=reference, first_part=None,
+    )  # fmt: skip
 
 
 def betting(losses: Floats, union: float, delta: float, seed: int) -> Bound:
     """The largest L with (1/K) Σ_k Π_t (ν_kt − X_kt)/(ν_kt − L) ≤ e^union/δ, for losses between 0 and 1, shape (N,).
 
-    Given the tuples before, each factor has mean at most 1, so every product is a wealth with mean at most 1, and so is
-    their average over K orders: it exceeds 1/δ with probability at most δ (Markov). The bet ν_t = μ̂ + σ̂ √(N/(2 ln 1/δ))
-    comes from the mean and the variance of the losses before t. Where log-wealth pays for a grid of fixed bets, this
+    Given the observations before, each factor has mean at most 1, so every product is a wealth with mean at most 1,
+    and so is their average over K orders: it exceeds 1/δ with probability at most δ (Markov). The bet
+    ν_t = μ̂ + σ̂ √(N/(2 ln 1/δ)) comes from the mean and the variance of the losses before t.
+    Where log-wealth pays for a grid of fixed bets, this
     pays with what is not yet known at the start: about a quarter of the gap between the bound and the observed loss is
     saved. The orders are drawn here without a look at the losses, from a seed that nobody knew when the rows were
     written down; with several of them the value hardly depends on it. For rows sorted by something the losses depend
@@ -445,7 +518,7 @@ def betting(losses: Floats, union: float, delta: float, seed: int) -> Bound:
     orders = max(1, min(ORDERS, MOST_BETS // n))
     x: Floats = np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1)
     seen = np.arange(2, n + 2)
-    # Half a loss of ½ with variance ¼ stands for the tuples before the first.
+    # Half a loss of ½ with variance ¼ stands for the observations before the first.
     means: Floats = (0.5 + np.cumsum(x, axis=1)) / seen
     variances = (0.25 + np.cumsum((x - means) ** 2, axis=1)) / seen
     before = np.insert(means[:, :-1], 0, 0.5, axis=1)
@@ -473,8 +546,8 @@ def committee_members(model: object) -> list[Posterior]:
         return []
     if getattr(model, "shares_", None) is not None:  # a bound on a committee counts all members alike
         raise RefusedCertificate(
-            f"{type(model).__name__} weighs its members by shares and came with a certificate of its own. "
-            "Certify it on other rows with certify_predictions."
+            f"{type(model).__name__} weights its members and has a certificate already. Certify it on other rows with "
+            "certify_predictions."
         )
     known = [posterior for posterior in map(find_posterior, members) if posterior is not None]
     if not known or len(known) < len(members):
@@ -526,7 +599,7 @@ def of_folds(
             "(fold_in changes them, and nothing has tested them then)."
         )
     if any(value is None for value in kept):
-        raise GinghamError("This committee does not know the labels of its folds: fit it again.")
+        raise GinghamError("The labels of the folds are not stored with this committee: fit it again.")
     folds, predictions, rows, labels = (np.asarray(value) for value in kept)
     if y is not None:
         stated_labels = checked_labels(y)
@@ -539,7 +612,7 @@ def of_folds(
                 "test the labels that it was fitted on. Leave y out."
             )
     counts = getattr(model, "fold_counts_", None)
-    for learned in getattr(model, "fit_rows_", ()):
+    for learned in getattr(model, "_fit_rows", ()):
         if counts is None or (counts == 1).all():
             share_of_copies(learned.draws)
     posterior = find_posterior(next(iter(getattr(model, "members_", ())), None))
@@ -565,25 +638,25 @@ def _cross_fitted(
     convex = test.predictor.startswith("mean")
     if convex and not stated.convex:
         raise RefusedCertificate(
-            f"The {stated.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "
-            "State a convex one (loss='absolute', say), or certify predictions on other rows."
+            f"The {stated.name} loss is not known to be convex in the prediction, so averaging members may increase "
+            "it. State a convex one (loss='absolute', say), or certify predictions on other rows."
         )
     numbers, parts = np.unique(folds), []
-    share = replace(test, delta=checked_delta(test.delta) / len(numbers))
+    share = replace(test, shares=len(numbers), among="folds")
     for fold in numbers:
         mine = folds == fold
         own = None if weights is None else weights[mine]
-        parts.append(_of_predictions(stated, y[mine], predictions[mine], own, None, share))
+        _need_no_copies(y[mine], predictions[mine])
+        parts.append(_of_losses(stated.losses(y[mine], predictions[mine]), own, stated.cell, share, ()))
     prices = [sum(part.terms.values()) - log(len(numbers)) for part in parts]
     who = "the mean prediction of all members" if convex else "a member drawn at random"
-    each = r"\frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]"
     return Certificate(
         value=float(np.mean([part.value for part in parts])),
         empirical=float(np.mean([part.empirical for part in parts])),
         bound="folds",
         predictor=test.predictor,
         delta=test.delta,
-        n_tuples=sum(part.n_tuples for part in parts),
+        n_observations=sum(part.n_observations for part in parts),
         terms={"union over folds": log(len(numbers)), "grid and confidence, mean of the folds": float(np.mean(prices))},
         assumptions=(given("independent"), *drawn_rows(weights), given("folds"), stated.statement),
         worst=parts[0].worst,
@@ -591,6 +664,5 @@ def _cross_fitted(
         loss=parts[0].loss,
         text="With probability at least 1 − δ every member's loss is below the log-wealth bound on its own fold, "
         f"with δ/K each; {who} loses at most the average{' (Jensen)' if convex else ''}.",
-        latex=(r"L(\bar f) \le " if convex else "") + each,
         reference="gingham, docs/theory/split",
     )

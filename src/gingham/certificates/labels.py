@@ -31,7 +31,7 @@ def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) ->
     n, k = posterior.assign[0].shape
     partitions = n * posterior.information[0] + k * log(n)
     loss = posterior.gibbs_loss(sample) / cell.range
-    stated = quantised(loss, partitions, k * k, int(sample.n_tuples), delta, labels=False)
+    stated = quantised(loss, partitions, k * k, int(sample.n_observations), delta, labels=False)
     return replace(stated, value=cell.range * stated.value, caveat="The nodes were fixed beforehand.")
 
 
@@ -58,13 +58,13 @@ def posterior_of_labels(
     See `gingham.certify`. The loss is "absolute" for tables and "quadratic" for graphs by default. ``items`` are the
     ids of the items that arrays of labels are about, one array per entry.
     """
-    letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
+    label_values = None if alphabet is None else Alphabet.of(alphabet, given=True)
     one_mode = isinstance(labels, Mapping) or not all(np.ndim(one) or isinstance(one, Mapping) for one in labels)
     if one_mode and y is None:
-        return _of_nodes(labels, from_graph(X, pairs=pairs, directed=directed), loss, letters, label_bounds, items)
+        return _of_nodes(labels, from_graph(X, pairs=pairs, directed=directed), loss, label_values, label_bounds, items)
     if y is None:
         raise GinghamError("A certificate of clusters needs the labels y of the rows.")
-    if letters is None and label_bounds is None:
+    if label_values is None and label_bounds is None:
         raise RefusedCertificate(
             "State the possible labels: alphabet=(1, 2, 3, 4, 5), say. Labels read off the data would make the "
             "guarantee depend on what happened to be observed."
@@ -74,7 +74,7 @@ def posterior_of_labels(
     wanted = 1 if one_mode else len(columns.columns)
     if len(entries) != wanted:
         raise GinghamError(f"labels has {len(entries)} entries; this data needs {wanted}, one per clustered mode.")
-    cell = make_cell("absolute" if loss is None else loss, letters, label_bounds)
+    cell = make_cell("absolute" if loss is None else loss, label_values, label_bounds)
     modes, assigns = [], []
     for at, entry in enumerate(entries):
         seen = np.concatenate(columns.columns) if one_mode else columns.columns[at]
@@ -84,7 +84,7 @@ def posterior_of_labels(
         assigns.append(assign)
     structure = Structure((modes[0],), ((0, 0),)) if one_mode else Structure.grid(modes)
     positions = [structure.modes[i] for i in structure.factors[0]]
-    sample = Sample.of(columns.columns, y, sample_weight, modes=positions, alphabet=letters)
+    sample = Sample.of(columns.columns, y, sample_weight, modes=positions, alphabet=label_values)
     blank = Posterior(structure, (cell,), tuple(assigns), (np.zeros(0),))
     statistics = blank.statistics(sample)
     if one_mode:
@@ -96,22 +96,22 @@ def _of_nodes(
     labels: Any,
     sample: PairSample,
     loss: Any,
-    letters: Alphabet | None,
+    label_values: Alphabet | None,
     bounds: tuple[float, float] | None,
     items: npt.ArrayLike | None,
 ) -> tuple[Posterior, PairSample]:
     """Clusters of the nodes of a graph; one without weights has the labels 0 and 1."""
-    if letters is None and bounds is None:
+    if label_values is None and bounds is None:
         if sample.weighted and sample.labels is not None:
             raise RefusedCertificate(
                 "State the possible weights: alphabet=(...) or label_bounds=(smallest, largest). A graph without "
                 "weights (edges alone, a matrix of booleans) has 0 and 1; for a matrix of zeros and ones say "
                 "alphabet=(0, 1)."
             )
-        letters = Alphabet.of((0.0, 1.0), given=True)
-    if letters is not None:
-        sample = with_alphabet(sample, letters)
-    cell = make_cell("quadratic" if loss is None else loss, letters, bounds)
+        label_values = Alphabet.of((0.0, 1.0), given=True)
+    if label_values is not None:
+        sample = with_alphabet(sample, label_values)
+    cell = make_cell("quadratic" if loss is None else loss, label_values, bounds)
     nodes = sample.modes[0]
     if isinstance(labels, Mapping):
         missing = [node for node in nodes.items.tolist() if node not in labels]

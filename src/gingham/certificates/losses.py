@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats
-from gingham.cells import LOSSES, CellModel, Pinball, TableLoss, make_cell, needs_alphabet
+from gingham.cells import LOSSES, CellModel, TableLoss, make_cell, needs_alphabet
 from gingham.cells.contract import need_convex
 from gingham.cells.losses import cell_from_state, cell_state, loss_kind
 from gingham.certificates.assumptions import Assumption, labels_given
@@ -124,7 +123,7 @@ class StatedLoss:
             row = int(np.flatnonzero(unknown)[0])
             raise RefusedCertificate(
                 f"The prediction {y_pred[row]} in row {row} is not in the alphabet, and the {self.name} loss is one of "
-                "labels. Predict labels (rule='mode' or 'median'), or state a loss of numbers (loss='absolute')."
+                "labels. Predict labels (rule='mode' or 'median'), or use a loss for numbers (loss='absolute')."
             )
         return np.asarray(self.cell.table[codes, self._letters.encode(y_pred)])
 
@@ -157,21 +156,21 @@ class StatedLoss:
         size = self._letters.size
         floor = self.cell.smoothing / size
         if y_pred.shape != (len(codes), size) or not (y_pred >= floor * (1 - 1e-9)).all():
+            low = f", or the loss is unbounded. Mix {self.cell.smoothing:g} of the uniform one in" if floor else ""
             raise RefusedCertificate(
                 f"The {self.name} loss needs predicted distributions of shape ({len(codes)}, {size}) with every "
-                f"probability at least {floor:.4g}, or the loss is unbounded. Mix {self.cell.smoothing:g} of the "
-                "uniform one in."
+                f"probability at least {floor:.4g}{low}."
             )
         wrong = ~(np.abs(y_pred.sum(axis=1) - 1) <= 1e-6)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            raise RefusedCertificate(f"The predicted probabilities of row {row} do not add up to one.")
+            raise RefusedCertificate(f"The predicted probabilities of row {row} do not sum to one.")
         # A probability that is outside by rounding only counts as the end of the range.
-        law = np.clip(y_pred, floor, 1.0)
-        return np.take_along_axis(self.cell.coef(law), codes[:, None].astype(np.int64), axis=1)[:, 0]
+        distribution = np.clip(y_pred, floor, 1.0)
+        return np.take_along_axis(self.cell.coef(distribution), codes[:, None].astype(np.int64), axis=1)[:, 0]
 
     def inside(self, y_pred: AnyArray) -> AnyArray:
-        """Predictions moved into the stated range: another predictor, which is then the one that is tested."""
+        """Clip predictions to the stated range; the certificate then covers the clipped predictor."""
         return np.clip(as_numbers(y_pred, "prediction"), *self.ends) if self._between else y_pred
 
     def storable(self) -> StatedLoss:
@@ -182,14 +181,14 @@ class StatedLoss:
         convex = bool(cell.convex and self._letters.numeric)
         return StatedLoss(TableLoss(self._letters, cell.table, convex=convex), self.alphabet, self.bounds)
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         return {
             "cell": cell_state(self.cell), "letters": self.cell.alphabet, "alphabet": self.alphabet,
             "bounds": self.bounds,
         }  # fmt: skip
 
     @classmethod
-    def from_file(cls, state: State) -> StatedLoss:
+    def _from_file(cls, state: State) -> StatedLoss:
         return cls(cell_from_state(state["cell"], state["letters"]), state["alphabet"], state["bounds"])
 
     def facts(self) -> dict[str, object]:
@@ -219,42 +218,43 @@ def stated_loss(
     loss: Any,
     alphabet: Iterable[object] | None = None,
     label_bounds: Sequence[float] | Bounds | None = None,
-    quantile: float = 0.5,
 ) -> StatedLoss:
     """The loss by its name, table or class, on labels that are stated by ``alphabet`` or, for numbers, by their ends.
 
     Labels that are listed and bounds as well: the labels lie within the bounds, and predictions may be anywhere there.
     """
-    letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
+    label_values = None if alphabet is None else Alphabet.of(alphabet, given=True)
     bounds = Bounds.of(label_bounds, given=True)
-    if letters is None and bounds is None:
+    if label_values is None and bounds is None:
         raise RefusedCertificate(
             "State the possible labels (alphabet=) or the smallest and largest (label_bounds=): no theorem covers an "
-            "unbounded loss, and a range read off the data is no range."
+            "unbounded loss, and the observed range does not bound new labels."
         )
-    if isinstance(loss, str) and loss == "pinball":
-        loss = partial(Pinball, quantile=quantile)
     if bounds is not None:
-        if letters is not None and letters.numeric:
-            bounds.check(letters.numbers, "The alphabet's label")
+        if label_values is not None and label_values.numeric:
+            bounds.check(label_values.numbers, "The alphabet's label")
         # Both ends stand for all numbers between them, where the loss is a function of numbers.
         ends = Alphabet.of(tuple(bounds), given=True) if needs_alphabet(loss) else None
         cell = _made(loss, ends, bounds)
         if cell is not None and (cell.answers == "number" or cell.of_gap(np.zeros(0)) is not None):
-            return StatedLoss(cell, letters, bounds)
-        if letters is None:
+            return StatedLoss(cell, label_values, bounds)
+        if label_values is None:
             raise RefusedCertificate(
                 f"loss={loss!r} needs alphabet=, the possible labels; label_bounds= is for losses of numbers."
             )
-    if letters is not None and not letters.numeric and isinstance(loss, str) and loss_kind(loss).ordered:
-        raise RefusedCertificate(f"loss={loss!r} is for numbers; the labels are names. Use loss='zero-one'.")
-    cell = make_cell(loss, letters)
-    if cell.table is not None and letters is not None and cell.table.shape != (letters.size, letters.size):
+    if label_values is not None and not label_values.numeric and isinstance(loss, str) and loss_kind(loss).ordered:
+        raise RefusedCertificate(f"loss={loss!r} needs numeric labels, but the labels are names. Use loss='zero-one'.")
+    cell = make_cell(loss, label_values)
+    if (
+        cell.table is not None
+        and label_values is not None
+        and cell.table.shape != (label_values.size, label_values.size)
+    ):
         raise RefusedCertificate(
             f"The table of losses has shape {cell.table.shape}; a single prediction is judged by a table with a row "
-            f"for each of the {letters.size} true labels and a column for each predicted one."
+            f"for each of the {label_values.size} true labels and a column for each predicted one."
         )
-    return StatedLoss(cell, letters)
+    return StatedLoss(cell, label_values)
 
 
 def _made(loss: Any, ends: Alphabet | None, bounds: Bounds) -> CellModel | None:
@@ -286,7 +286,7 @@ def as_numbers(values: AnyArray, what: str) -> Floats:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise GinghamError(f"The {what}s are not numbers; for names use loss='zero-one' and alphabet=.") from None
+        raise GinghamError(f"A {what} is no number; for names use loss='zero-one' and alphabet=.") from None
     if numbers.ndim != 1:
         raise GinghamError(f"One {what} per row is needed, not shape {numbers.shape}.")
     if not np.isfinite(numbers).all():

@@ -14,9 +14,9 @@ from gingham.cells.contract import need_convex
 from gingham.certificates.assumptions import Assumption, checked, drawn_rows, given, labels_given
 from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
-from gingham.data.adapt import id_columns
-from gingham.data.fit_rows import repeated_share
-from gingham.data.sample import checked_labels, sample_kind, whole_counts
+from gingham.data.adapt import check_order, id_columns
+from gingham.data.fit_rows import numbers_of_rows, repeated_share
+from gingham.data.sample import checked_labels, sample_kind, tuples, whole_counts
 from gingham.engine.place import Work
 from gingham.engine.project import STEP_BYTES, row_blocks
 from gingham.engine.threads import over_blocks
@@ -29,7 +29,7 @@ REPEATED = 0.01  # a larger share of rows that repeat others is named
 
 def posterior_of(model: object) -> Posterior:
     """The posterior of a fitted estimator, or the posterior itself."""
-    if getattr(model, "degree_model_", None) is not None:
+    if getattr(model, "_degree_model", None) is not None:
         raise RefusedCertificate(
             "This model corrects its predictions for degrees, which no bound here covers. Certify its blocks alone "
             "(model.posterior_), or its predictions on other pairs (certify_predictions)."
@@ -38,37 +38,37 @@ def posterior_of(model: object) -> Posterior:
     if posterior is None:
         raise GinghamError(
             f"{type(model).__name__} has no posterior_: fit it first, or pass a Posterior. For any other predictor use "
-            "certify_predictions on tuples it was not fitted on."
+            "certify_predictions on rows it was not fitted on."
         )
     return posterior
 
 
 def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[CellModel, Assumption]:
     """The cell model on stated labels; refuses labels that were read off the data without a word."""
-    letters, bounds = cell.alphabet, Bounds.of(cell.bounds, given=True)
-    if letters is None or (alphabet is None and not letters.given and bounds is not None and bounds.given):
+    label_values, bounds = cell.alphabet, Bounds.of(cell.bounds, given=True)
+    if label_values is None or (alphabet is None and not label_values.given and bounds is not None and bounds.given):
         if bounds is None:
             raise unbounded(cell)
         if not bounds.given:
             raise RefusedCertificate(
-                "The smallest and largest label were read off the data, and a guarantee must not depend on what "
-                "happened to be observed. State them: bounds=(smallest, largest) when fitting."
+                "The smallest and largest label were inferred from the data, but a guarantee needs the range that can "
+                "occur. State it: bounds=(smallest, largest) when fitting."
             )
         return cell, labels_given(bounds)
     if alphabet is not None:
         stated = Alphabet.of(alphabet, given=True)
-        if stated.size != letters.size or (stated.values != letters.values).any():
+        if stated.size != label_values.size or (stated.values != label_values.values).any():
             raise GinghamError(
-                f"alphabet= names {stated.size} labels, the model was fitted with {letters.size}: "
+                f"alphabet= names {stated.size} labels, the model was fitted with {label_values.size}: "
                 "fit the model with the same alphabet=."
             )
-        letters = stated
-    if not letters.given:
+        label_values = stated
+    if not label_values.given:
         raise RefusedCertificate(
-            "The possible labels were read off the data, and a guarantee must not depend on what happened to be "
-            "observed. State them: certify(..., alphabet=(...)), or alphabet=(...) when fitting."
+            "The possible labels were inferred from the data, but a guarantee needs all labels that can occur. State "
+            "them: certify(..., alphabet=(...)), or alphabet=(...) when fitting."
         )
-    return cell, labels_given(letters)
+    return cell, labels_given(label_values)
 
 
 def unbounded(cell: CellModel) -> RefusedCertificate:
@@ -93,18 +93,18 @@ def sample_of(
     relation: int,
     backend: str = "compiled",
 ) -> Sample:
-    """The tuples in the posterior's own numbering; items it does not know have the number −1."""
+    """The observations in the posterior's own numbering; items it does not know have the number −1."""
     if isinstance(X, Sample):
         if y is not None or weights is not None:
-            raise GinghamError("A Sample has labels and weights of its own: leave y and sample_weight out.")
+            raise GinghamError("A Sample already has labels and weights: leave y and sample_weight out.")
         return X
     columns = id_columns(X)
     positions = posterior.structure.columns(relation)
     if len(columns.columns) != len(positions):
-        raise GinghamError(f"X has {len(columns.columns)} columns, the model {len(positions)} modes.")
-    check_order(columns.names, positions)
+        raise GinghamError(f"X has {len(columns.columns)} columns, but the model has {len(positions)} modes.")
+    check_order(columns.names, [mode.name for mode in positions])
     if y is None:
-        raise GinghamError("A certificate needs the labels y of the tuples.")
+        raise GinghamError("A certificate needs the labels y.")
     y = checked_labels(y)
     alphabet, kind = posterior.label_cell(relation).alphabet, Sample
     if alphabet is not None and type(posterior) is Posterior and not posterior.structure.repeats:
@@ -125,39 +125,31 @@ def sample_of(
     return sample
 
 
-def check_order(names: Sequence[str], columns: Sequence[Mode]) -> None:
-    """Columns with the names of modes stand where these modes do."""
-    own = [mode.name for mode in columns]
-    for name, mode in zip(names, own):
-        if name != mode and name in own:
-            raise GinghamError(
-                f"Column {name!r} stands where the model has {mode!r}: its columns are {', '.join(own)}, in this order."
-            )
-
-
 def check_alphabet(cell: CellModel, sample: Sample) -> None:
     """Label codes mean the same to the sample and to the cells."""
-    letters = cell.alphabet
-    if letters is None or sample.alphabet is None:
+    label_values = cell.alphabet
+    if label_values is None or sample.alphabet is None:
         if cell.table is not None:
             raise GinghamError("The sample has no alphabet, and the loss needs one.")
         return
-    if letters.size != sample.alphabet.size or (letters.values != sample.alphabet.values).any():
+    if label_values.size != sample.alphabet.size or (label_values.values != sample.alphabet.values).any():
         raise GinghamError("The sample's labels are numbered by another alphabet than the model's.")
 
 
 def check_items(columns: Sequence[Mode], sample: Sample) -> None:
     """Codes of items mean the same to the sample and to the model."""
     if len(columns) != sample.n_modes:
-        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(columns)}.")
+        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, but the model has {len(columns)}.")
     items = tuple(mode.n_items for mode in columns)
     if sample.shape != items:
-        raise GinghamError(f"The sample counts {sample.shape} items, the model {items}: number both alike.")
+        raise GinghamError(
+            f"The sample counts {sample.shape} items, but the model has {items}: number both in the same way."
+        )
     for mode, own in zip(columns, sample.modes):
         if own is not mode and not np.array_equal(own.items, mode.items):
             raise GinghamError(
-                f"The sample numbers the items of {mode.name!r} otherwise than the model: number both alike, as "
-                "model.sample(X, y) does, or give the rows themselves."
+                f"The sample numbers the items of {mode.name!r} otherwise than the model: number both in the same way, "
+                "as model.sample(X, y) does, or give the rows themselves."
             )
 
 
@@ -174,7 +166,7 @@ def check_pairs_once(ends: Sequence[AnyArray], labels: AnyArray | None, weights:
     there, back = (rows[:, np.lexsort(rows)] for rows in (there, back))
     if len(np.unique(there[:2], axis=1).T) > 4 and np.array_equal(there, back):
         raise RefusedCertificate(
-            "Every pair is listed in both directions, (a, b) and (b, a), and would count twice: list each pair once."
+            "Every pair is listed in both directions, (a, b) and (b, a), and would count twice. List each pair once."
         )
 
 
@@ -237,7 +229,7 @@ def stated_population(posterior: Posterior, population: Population | None) -> di
         said = {names[name]: size for name, size in population.items()}
     else:
         if len(population) != len(modes):
-            raise GinghamError(f"population has {len(population)} entries, the model {len(modes)} modes.")
+            raise GinghamError(f"population has {len(population)} entries, but the model has {len(modes)} modes.")
         said = dict(zip(modes, population))
     for mode, size in said.items():
         known, name = len(posterior.assign[mode]), posterior.structure.modes[mode].name
@@ -249,7 +241,7 @@ def stated_population(posterior: Posterior, population: Population | None) -> di
 def checked_population(
     posterior: Posterior, sample: Sample, relation: int, population: Population | None
 ) -> dict[int, int]:
-    """The stated numbers of items; refuses items without a place in the urn, and tuples that contradict the numbers."""
+    """The stated numbers of items; refuses items outside the urn, and observations that contradict them."""
     sizes, structure, places = (
         stated_population(posterior, population),
         posterior.structure,
@@ -260,16 +252,16 @@ def checked_population(
         name, known = structure.modes[mode].name, len(posterior.assign[mode])
         if sizes.get(mode) == known:
             if (code < 0).any():
-                raise GinghamError(f"population says {known} items of {name!r}, but the tuples have more.")
+                raise GinghamError(f"population says {known} items of {name!r}, but the data have more.")
         elif mode in structure.frozen or not drawn_apart:
             why = (
-                "stands more than once in a tuple of more than two"
+                "occurs more than once in a relation of more than two columns"
                 if mode not in structure.frozen
                 else "is not clustered"
             )
             raise RefusedCertificate(
-                f"{name!r} {why}, and nothing is known of items that were never seen. If there are no others than the "
-                f"{known:,} that the model knows, say so: population=."
+                f"{name!r} {why}, and unseen items are not covered. If there are no items but the "
+                f"{known:,} that the model knows, state this with population=."
             )
     return sizes
 
@@ -283,7 +275,7 @@ def check_population(posterior: Posterior, X: TableLike, sample: Sample, relatio
         named = len(posterior.assign[mode]) + len(np.unique(np.concatenate(new)))
         if named > sizes.get(mode, named):
             name = posterior.structure.modes[mode].name
-            raise GinghamError(f"population says {sizes[mode]} items of {name!r}, but the tuples have {named}.")
+            raise GinghamError(f"population says {sizes[mode]} items of {name!r}, but the data have {named}.")
 
 
 def with_unseen(posterior: Posterior, sizes: Mapping[int, int]) -> Posterior:
@@ -301,15 +293,15 @@ def covered_predictor(cell: CellModel, predictor: str) -> str:
     if predictor == "mean":
         if not cell.convex:
             raise RefusedCertificate(
-                f"{type(cell).__name__} is not convex in the prediction, so that a Gibbs bound says nothing about the "
-                "mean prediction. Use predictor='gibbs', or bound='holdout' on tuples the fit has not seen."
+                f"{type(cell).__name__} is not convex in the prediction, so a Gibbs bound does not cover the mean "
+                "prediction. Use predictor='gibbs', or bound='holdout' on rows the fit has not seen."
             )
         need_convex(cell)
         return predictor
     if predictor in ("median", "mode"):
         raise RefusedCertificate(
             f"The {predictor} prediction can lose up to twice what the randomised predictor loses, and no Gibbs bound "
-            "covers it. Use predictor='gibbs' or 'mean', or bound='holdout' on tuples the fit has not seen."
+            "covers it. Use predictor='gibbs' or 'mean', or bound='holdout' on rows the fit has not seen."
         )
     raise GinghamError(f"predictor={predictor!r} is unknown; choose gibbs, mean, median or mode.")
 
@@ -333,6 +325,15 @@ def source(posterior: Posterior, relation: int, sample: Sample, *drawn: Assumpti
     return (*drawn, *rows_as_draws(sample))
 
 
+def sample_of_rows(X: TableLike, labels: AnyArray, weights: Floats | None = None) -> Sample | None:
+    """Rows as tuples for themselves, whoever predicts them; None where they hold no ids."""
+    try:
+        columns = [numbers_of_rows([X.tocsr()])] if hasattr(X, "tocsr") else id_columns(X).columns
+        return tuples(columns, labels, weights)
+    except (GinghamError, TypeError, ValueError):  # rows of other libraries need not hold ids
+        return None
+
+
 def rows_as_draws(sample: Sample, of_items: bool = True) -> tuple[Assumption, ...]:
     """What has to be believed for rows to be draws: of weights, of repetitions, of items that hold most rows.
 
@@ -343,8 +344,8 @@ def rows_as_draws(sample: Sample, of_items: bool = True) -> tuple[Assumption, ..
         known = codes >= 0
         weights = None if sample.weights is None else sample.weights[known]
         held = np.sort(on_host(np.bincount(codes[known], weights)))[: -FEW - 1 : -1].cumsum()
-        if len(held) and 2 * held[-1] >= sample.n_tuples > MANY:
-            n = int(np.searchsorted(2 * held, sample.n_tuples)) + 1
+        if len(held) and 2 * held[-1] >= sample.n_observations > MANY:
+            n = int(np.searchsorted(2 * held, sample.n_observations)) + 1
             crowded.append((n, given("few hold most", n=n, of=mode.n_items, mode=mode.name)))
     return (
         *drawn_rows(sample.weights),

@@ -46,7 +46,7 @@ def phi(epsilon: float) -> float:
 def theorem11(
     assigns: Sequence[Floats], n: int, delta: float, names: Sequence[str] | None = None
 ) -> tuple[Statement, tuple[Statement, ...]]:
-    """P0 Theorem 11, eqs. (28) and (29): radii of the balls around the law of cells and of each mode's items."""
+    """P0 Theorem 11, eqs. (28) and (29): radii of the balls around the distributions of cells and of items."""
     n, d = whole(n), len(assigns)
     titles = names or [f"mode {i}" for i in range(d)]
     n_cells = int(np.prod([q.shape[1] for q in assigns]))
@@ -192,7 +192,7 @@ def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
 
 
 def theorem5(size: int, n: int, delta: float) -> Statement:
-    """P0 Theorem 5 (law of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
+    """P0 Theorem 5 (distribution of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
     return replace(theorem2(0.0, size, n, delta), reference="P0 Theorem 5")
 
 
@@ -208,7 +208,7 @@ class Smoothed:
 def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
     """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
 
-    Read under KL(p̂‖p) ≤ ε for the law itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
+    Read under KL(p̂‖p) ≤ ε for the distribution itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
     """
     root = sqrt(epsilon / 2)
     size = len(p_hat)

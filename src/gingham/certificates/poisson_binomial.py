@@ -1,6 +1,6 @@
 """E ln N! of sums N of independent coins, which the price of soft memberships is made of.
 
-Most clusters need moments alone; for small clusters of uncertain items the law itself is made.
+Most clusters need moments alone; for small clusters of uncertain items the distribution itself is made.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def expected_log_factorials(assign: Memberships) -> Floats:
 
     ln x! has even derivatives above zero, so its Taylor polynomials of odd degree lie below it everywhere: the one of
     degree 5 at E N_c, which needs moments alone, gives a price that is never too low. It is taken where it is right to
-    `CLOSE` nats, that is for all but small clusters of uncertain items; for these the law itself is made.
+    `CLOSE` nats, that is for all but small clusters of uncertain items; for these the distribution itself is made.
     """
     of = cluster_sums(assign)
     mean, *moments = _central_moments(of.powers)
@@ -75,7 +75,7 @@ def expected_log_factorials(assign: Memberships) -> Floats:
     rest = 2.0 * derivatives[4] * sixth / factorial(6)
     small = np.flatnonzero((variance > 0) & ((rest > CLOSE) | (20.0 * np.sqrt(variance) > mean)))
     if len(small):
-        result[small] = _of_laws(of.assign[:, small], of.powers[:, small])
+        result[small] = _of_distributions(of.assign[:, small], of.powers[:, small])
     return np.asarray(result)
 
 
@@ -95,25 +95,25 @@ def poisson_binomial(probabilities: Floats) -> Floats:
     padded = np.zeros((n_blocks * block, m))
     padded[:n] = q
     coins = padded.reshape(n_blocks, block, m).transpose(1, 2, 0)[..., None]  # (block, m, n_blocks, 1)
-    laws = np.zeros((m, n_blocks, block + 1))
-    laws[..., 0] = 1.0
+    distributions = np.zeros((m, n_blocks, block + 1))
+    distributions[..., 0] = 1.0
     for j in range(block):
-        moved = coins[j] * laws[..., :-1]
-        laws *= 1 - coins[j]
-        laws[..., 1:] += moved
-    while laws.shape[1] > 1:
-        length = 2 * (laws.shape[2] - 1)  # highest count of a pair
+        moved = coins[j] * distributions[..., :-1]
+        distributions *= 1 - coins[j]
+        distributions[..., 1:] += moved
+    while distributions.shape[1] > 1:
+        length = 2 * (distributions.shape[2] - 1)  # highest count of a pair
         period = next_fast_len(length + 1, real=True)
-        spectrum = rfft(laws, n=period, axis=2)
-        laws = irfft(spectrum[:, 0::2] * spectrum[:, 1::2], n=period, axis=2)[..., : length + 1]
-        np.maximum(laws, 0.0, out=laws)
+        spectrum = rfft(distributions, n=period, axis=2)
+        distributions = irfft(spectrum[:, 0::2] * spectrum[:, 1::2], n=period, axis=2)[..., : length + 1]
+        np.maximum(distributions, 0.0, out=distributions)
         # High counts that are out of reach, and the transform's noise there, are cut off. That makes
         # E ln N! smaller and the divergence larger, never the other way round.
-        reachable = np.flatnonzero(laws.max(axis=(0, 1)) > 1e-14)
-        laws = laws[..., : reachable[-1] + 1]
-    width = min(laws.shape[2], n + 1)
+        reachable = np.flatnonzero(distributions.max(axis=(0, 1)) > 1e-14)
+        distributions = distributions[..., : reachable[-1] + 1]
+    width = min(distributions.shape[2], n + 1)
     result: Floats = np.zeros((m, n + 1))
-    result[:, :width] = laws[:, 0, :width]
+    result[:, :width] = distributions[:, 0, :width]
     return result / np.maximum(result.sum(axis=1, keepdims=True), 1.0)
 
 
@@ -125,8 +125,8 @@ def _central_moments(powers: Floats) -> list[Floats]:
     return [s1, k2, k3, k4 + 3 * k2**2, k5 + 10 * k2 * k3]
 
 
-def _of_laws(q: Floats, powers: Floats) -> Floats:
-    """E ln N_c! of few clusters by the law of N_c, shape (m,); ``powers`` are their sums over all items."""
+def _of_distributions(q: Floats, powers: Floats) -> Floats:
+    """E ln N_c! of few clusters by the distribution of N_c, shape (m,); ``powers`` are their sums over all items."""
     m = q.shape[1]
     columns, items = np.nonzero(q.T > FAINT)
     coins = q[items, columns].astype(np.float64)
@@ -150,10 +150,10 @@ def _of_laws(q: Floats, powers: Floats) -> Floats:
         while stop < m and n_open[order[stop]] <= max(64, 1.3 * longest) and stop - start < 64:
             stop += 1
         group = order[start:stop]
-        laws = poisson_binomial(table[: int(n_open[group].max()), group])
-        for c, law, rare in zip(group, laws, rare_law(sums[:, group])):
-            law = np.convolve(law[: np.flatnonzero(law)[-1] + 1], rare)
-            result[c] = law @ gammaln(sure[c] + np.arange(len(law)) + 1.0)
+        distributions = poisson_binomial(table[: int(n_open[group].max()), group])
+        for c, distribution, rare in zip(group, distributions, rare_distribution(sums[:, group])):
+            distribution = np.convolve(distribution[: np.flatnonzero(distribution)[-1] + 1], rare)
+            result[c] = distribution @ gammaln(sure[c] + np.arange(len(distribution)) + 1.0)
         start = stop
     return result
 
@@ -167,7 +167,7 @@ def _power_sums(values: Floats, columns: Ints, n_powers: int, m: int) -> Floats:
     return sums
 
 
-def rare_law(powers: Floats) -> Floats:
+def rare_distribution(powers: Floats) -> Floats:
     """P(0), P(1), … of sums of rare coins with these power sums (K, …) of their probabilities, as far as they reach.
 
     The generating function of one is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k.
@@ -182,5 +182,5 @@ def rare_law(powers: Floats) -> Floats:
     exponent = np.zeros((*powers.shape[1:], len(turned)), dtype=np.complex128)
     for k in range(len(powers), 0, -1):
         exponent = (exponent + powers[k - 1, ..., None] / k) * turned
-    law = np.maximum(irfft(np.exp(-exponent), n=period)[..., : last + 1], 0.0)
-    return law / np.maximum(law.sum(axis=-1, keepdims=True), 1.0)
+    distribution = np.maximum(irfft(np.exp(-exponent), n=period)[..., : last + 1], 0.0)
+    return distribution / np.maximum(distribution.sum(axis=-1, keepdims=True), 1.0)

@@ -229,8 +229,8 @@ def quantise_answers(
     if cell.answers == "distribution":
         return _best(cell, statistics, [_in_parts(cell, answers, parts, symmetric) for parts in PARTS], others)
     raise RefusedCertificate(
-        f"{type(cell).__name__} cells answer from a continuum that gingham cannot round, so that no prior pays "
-        "for their answers. Certify the finished predictions on other data: certify(..., bound='holdout')."
+        f"{type(cell).__name__} cells have real-valued answers that cannot be rounded, so no prior covers them"
+        ". Certify the finished predictions on other data: certify(..., bound='holdout')."
     )
 
 
@@ -311,7 +311,7 @@ def quantised_and_priced(
     symmetric = posterior.structure.is_graph(relation) and bool((table == np.swapaxes(table, 0, 1)).all())
     if not posterior.has_known_price:
         raise RefusedCertificate(
-            f"gingham does not know what {type(posterior).__name__} costs. Certify its predictions on tuples it was "
+            f"gingham has no prior for {type(posterior).__name__}. Certify its predictions on rows it was "
             "not fitted on: certify_predictions."
         )
     cell = posterior.cells[relation]

@@ -1,6 +1,6 @@
-"""Progressive validation: every tuple is first predicted by somebody who has not seen it, then learned from.
+"""Progressive validation: every observation is first predicted by somebody who has not seen it, then learned from.
 
-X_t = ℓ(h_t; Z_t) in [0, 1] is the loss of a predictor h_t that depends on the tuples before t only, and
+X_t = ℓ(h_t; Z_t) in [0, 1] is the loss of a predictor h_t that depends on the observations before t only, and
 L_t = E[X_t | past] is that predictor's expected loss. For a ν > 1 fixed before the first test,
 Π_t (ν − X_t)/(ν − L_t) is a non-negative martingale that starts at 1, so it reaches 1/δ with probability at most δ
 (Ville), and ln(ν − ·) is concave: with probability at least 1 − δ, for all n at once,
@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import expm1, sqrt
+from itertools import pairwise
+from math import expm1, log, sqrt
 
 import numpy as np
 
@@ -34,20 +35,15 @@ ORDERS = ("shuffle", "arrival")
 MEAN, DRAWN = "mean of the members", "member drawn by its share"
 TEXT = (
     "With probability at least 1 − δ, for all n at once: the average of the expected losses L_t of the predictors that "
-    "were tested is at most ν − exp{mean ln(ν − X_t) − ln(1/δ)/n}, where X_t is the loss of predictor t on a tuple "
-    "that it, and ν, had not seen."
+    "were tested is at most ν − exp{mean ln(ν − X_t) − ln(1/δ)/n}, where X_t is the loss of predictor t on an "
+    "observation that it, and ν, had not seen."
 )
-LATEX = r"\bar L \le \nu - \exp\Big\{\frac1n \sum_{t=1}^n \ln(\nu - X_t) - \frac{\ln(1/\delta)}{n}\Big\}"
 REFERENCE = "gingham, docs/theory/progressive; Ville 1939; Blum, Kalai and Langford 1999 (progressive validation)"
 TEXT_REFERENCES = (
     "With probability at least 1 − δ: the average of the expected losses of the members that were tested is at most "
     "(N/n)·(ν − exp{mean ln(ν − Y_t) − ln(1/δ)/N}), where Y_t = n Σ_j (B_j(t) − B_{j−1}(t))/N_j combines the losses "
     "B_j of the references that were fitted before draw t, each tested on the N_j draws after its own, with that "
     "of the member, tested on n draws; none of them, nor ν, had seen the draws that test it."
-)
-LATEX_REFERENCES = (
-    r"\bar L \le \frac Nn\Big(\nu - \exp\Big\{\frac1N \sum_{t=1}^N \ln(\nu - Y_t) - \frac{\ln(1/\delta)}{N}\Big\}\Big),"
-    r"\quad Y_t = n \sum_j \frac{B_j(t) - B_{j-1}(t)}{N_j}"
 )
 
 
@@ -113,9 +109,11 @@ class Progressive:
     convex : bool
         Whether the loss is convex in the prediction: then the predictors' average is covered as well.
     candidates : int
-        How many streams on the same tuples were looked at; each costs its share of δ.
+        How many streams on the same observations were looked at; each costs its share of δ.
     assumptions : tuple of Assumption
         What the losses rest on; what is known of them is added.
+    shares : int
+        How many bounds hold together, those of strata among them, each with an equal share of δ.
 
     Examples
     --------
@@ -135,14 +133,15 @@ class Progressive:
     convex: bool = False
     candidates: int = 1
     assumptions: tuple[Assumption, ...] = ()
-    n_tuples: int = field(default=0, init=False)
+    shares: int = 1
+    n_observations: int = field(default=0, init=False)
     total: float = field(default=0.0, init=False)  # Σ X_t
     log_total: float = field(default=0.0, init=False)  # Σ ln(1 − X_t/ν)
     ended: bool = field(default=False, init=False)  # by a certificate with references, which is for one time
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in vars(self) and name not in ("n_tuples", "total", "log_total", "ended"):
-            raise GinghamError(f"{name} of a stream is fixed before its first test: begin another one, and count both.")
+        if name in vars(self) and name not in ("n_observations", "total", "log_total", "ended"):
+            raise GinghamError(f"{name} of a stream is fixed before its first test: start another one, and count both.")
         super().__setattr__(name, value)
 
     def __post_init__(self) -> None:
@@ -156,26 +155,51 @@ class Progressive:
     def add(self, losses: ArrayLike, counts: Ints | None = None) -> Certificate:
         """Count the losses of further tests (own unit; ``counts`` says how often each), and return the certificate."""
         if self.ended:
-            raise GinghamError("This stream has ended with its references: begin another one, and count both.")
+            raise GinghamError("This stream has ended with its references: start another one, and count both.")
         need_unmasked(losses, "losses")
         own = np.atleast_1d(np.asarray(losses, dtype=np.float64)).ravel()
         scaled = _unit_losses((own - self.low) / self.range, own)
         weights = np.ones(len(scaled), dtype=np.int64) if counts is None else np.asarray(counts)
         if weights.shape != scaled.shape or weights.dtype.kind not in "iu" or (weights < 0).any():
-            raise GinghamError("counts must be a whole number from 0 for each loss.")
+            raise GinghamError("counts must be an integer ≥ 0 for each loss.")
         if (scaled >= self.nu).any():
             raise GinghamError(f"A loss reaches nu={self.nu}: the bet would lose everything.")
-        self.n_tuples += int(weights.sum())
+        self.n_observations += int(weights.sum())
         self.total += float(weights @ scaled)
         self.log_total += float(weights @ np.log1p(-scaled / self.nu))
         return self.certificate
 
     @property
+    def price(self) -> float:
+        """ln(candidates · shares/δ)."""
+        return log_inverse(self.delta, self.candidates * self.shares)
+
+    def of_blocks(self, tests: Sequence[Floats], members: Floats) -> Certificate:
+        """The guarantee for one stratum, whose rows test members in other shares than those in which they predict.
+
+        ``tests[b]`` are the losses of member b, in their own unit, on rows of the stratum, ``members`` the shares in
+        which the members predict. Losses are weighted so that Σ_b share_b L_b is bounded; a member that no row of the
+        stratum has tested may lose as much as there is. Which rows are of the stratum is known beforehand.
+        """
+        if len(members) != len(tests) or not (members >= 0).all() or not abs(members.sum() - 1.0) < 1e-9:
+            raise GinghamError("The shares of the members are numbers ≥ 0 that sum to 1, one for each.")
+        sizes = np.array([len(losses) for losses in tests])
+        n, met = int(sizes.sum()), sizes > 0
+        weights = np.zeros(len(sizes))
+        weights[met] = members[met] * n / sizes[met]
+        x = _unit_losses((np.concatenate(tests) - self.low) / self.range)
+        y = np.repeat(weights, sizes) * x
+        nu = max(self.nu, LEAST_NU * float(weights.max()))
+        missing = 1.0 - float(members[met].sum())
+        bound = min(1.0, missing - nu * expm1((float(np.log1p(-y / nu).sum()) - self.price) / n))
+        return self._certificate(bound, float(y.mean()) / max(1.0 - missing, 1e-12), n)
+
+    @property
     def certificate(self) -> Certificate:
         """The guarantee for all tests so far."""
-        n, price = self.n_tuples, log_inverse(self.delta, self.candidates)
+        n, price = self.n_observations, self.price
         if n < 1:
-            raise RefusedCertificate("No tuple has been tested yet, so that there is nothing to certify.")
+            raise RefusedCertificate("No observation has been tested yet: there is nothing to certify.")
         bound = progressive_bound(self.log_total, n, self.nu, price)
         return self._certificate(bound, self.total / n, n)
 
@@ -185,7 +209,7 @@ class Progressive:
         It holds at the planned end only, for draws that are independent and alike. Its ``empirical`` is the estimate
         of the members' loss that the references help to make: (1/n) Σ Y_t.
         """
-        if self.n_tuples or self.ended:
+        if self.n_observations or self.ended:
             raise GinghamError("This stream has counted tests already: references need one of their own.")
         for losses in tests:
             need_unmasked(losses, "losses")
@@ -195,20 +219,20 @@ class Progressive:
         if not sizes or sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
             raise GinghamError("Each reference is tested on more draws than the next one, and the members on some.")
         self.ended = True
-        y, price = combined_losses(scaled), log_inverse(self.delta, self.candidates)
+        y, price = combined_losses(scaled), self.price
         many = len(y) / sizes[-1]
         mean = -self.nu * expm1((float(np.log1p(-y / self.nu).sum()) - price) / len(y))
         found = self._certificate(min(1.0, many * mean), many * float(y.mean()), len(y))
         parameters = {**found.parameters, "references": len(sizes) - 1, "tested": sizes[-1]}
         assumptions = found.assumptions if ALL_ALIKE in found.assumptions else (ALL_ALIKE, *found.assumptions)
         found = replace(found, parameters=parameters, assumptions=assumptions, anytime=False)
-        return replace(found, text=TEXT_REFERENCES, latex=LATEX_REFERENCES)
+        return replace(found, text=TEXT_REFERENCES)
 
     def _certificate(self, bound: float, observed: float, n: int) -> Certificate:
         """What is said of scaled losses, in the loss's own unit."""
+        unions = {"candidates": log(self.candidates), "strata": log(self.shares)}
         terms = {"confidence ln 1/δ": log_inverse(self.delta)}
-        if self.candidates > 1:
-            terms["union over candidates"] = log_inverse(self.delta, self.candidates) - terms["confidence ln 1/δ"]
+        terms |= {f"union over {what}": union for what, union in unions.items() if union}
         worst = self.low + self.range
         known = (
             checked("range", low=float(self.low), high=float(worst)),
@@ -220,7 +244,7 @@ class Progressive:
             bound="progressive",
             predictor=MEAN if self.convex else DRAWN,
             delta=self.delta,
-            n_tuples=n,
+            n_observations=n,
             terms=terms,
             assumptions=(*(self.assumptions or (PREDICTED_FIRST,)), *known),
             worst=worst,
@@ -229,7 +253,6 @@ class Progressive:
             loss=self.loss,
             anytime=True,
             text=TEXT,
-            latex=LATEX,
             reference=REFERENCE,
         )
 
@@ -277,21 +300,21 @@ class Plan:
         if not (isinstance(warm_up, (int, float)) and 0 < warm_up < 1):
             raise GinghamError(f"warm_up={warm_up!r} must lie strictly between 0 and 1: a share of the draws.")
         if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or blocks < 1:
-            raise GinghamError(f"blocks={blocks!r} must be a whole number from 1.")
+            raise GinghamError(f"blocks={blocks!r} must be an integer ≥ 1.")
         first = int(warm_up * n)
         if first < 2 or n - first < blocks:
             raise GinghamError(
                 f"{n} draws with warm_up={warm_up:g} leave {first} to begin with and {n - first} to test in {blocks} "
-                "blocks; at least 2 and one a block are needed. Bring more tuples, or ask for fewer blocks."
+                "blocks; at least 2, and one per block, are needed. Give more rows, or ask for fewer blocks."
             )
         edges = tuple(int(e) for e in first + np.arange(blocks + 1) * (n - first) // blocks)
         if isinstance(references, bool) or not isinstance(references, (int, np.integer)) or references < 0:
-            raise GinghamError(f"references={references!r} must be a whole number from 0.")
+            raise GinghamError(f"references={references!r} must be an integer ≥ 0.")
         if not references:
             return cls(max(1, min(int(share * first), first - 1)), edges)
         if first < 4 * (references + 1):
             raise GinghamError(
-                f"{references} references share a warm-up of {first} draws: bring more tuples or ask for fewer."
+                f"{references} references share a warm-up of {first} draws: give more rows or ask for fewer."
             )
         fitted = tuple(first * (j + 1) // (references + 1) for j in range(references))
         return cls(fitted[0], edges, fitted)
@@ -303,6 +326,12 @@ class Plan:
             return self.edges[0]
         end = (*self.references[1:], self.edges[0])[0]
         return self.pilot + max(1, (end - self.pilot) // 10)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Which draws test each model, in the order of their fits: the pilot, references after it, the members."""
+        first = [(start, self.edges[-1]) for start in self.references] or [(self.pilot, self.edges[0])]
+        return [*first, *pairwise(self.edges)]
 
     @property
     def n_tests(self) -> tuple[int, ...]:

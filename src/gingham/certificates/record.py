@@ -21,7 +21,7 @@ from gingham.certificates.bounds import GRID
 from gingham.certificates.losses import loss_facts
 from gingham.core.problem import Posterior
 from gingham.data import Sample
-from gingham.data.adapt import id_columns
+from gingham.data.adapt import id_columns, is_frame
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError
 from gingham.files import atomic
@@ -40,6 +40,10 @@ class Record:
         The rows as they were given.
     facts : callable () → mapping
         Everything else: plain values, arrays, and mappings of them; put together when a file is written.
+    strata : array of shape (N,), optional
+        The stratum of each row as it was given; the digest binds it as a last column of ids.
+    stratum : str
+        The name of that column.
     """
 
     kind: str
@@ -47,6 +51,8 @@ class Record:
     y: ArrayLike | None
     sample_weight: ArrayLike | None
     facts: Callable[[], Mapping[str, object]]
+    strata: AnyArray | None = None
+    stratum: str = "stratum"
 
 
 def write_certificate(
@@ -58,7 +64,7 @@ def write_certificate(
     """Write the statement with all that was used; of the assumptions their codes, of which readers make sentences."""
     if record is None:
         raise GinghamError(
-            f"A certificate by {statement['bound']!r} does not keep what it was computed from, so that nobody could "
+            f"A certificate by {statement['bound']!r} does not store its inputs, so that nobody could "
             "check its file. certificate.to_dict() has its numbers."
         )
     document = {
@@ -104,6 +110,8 @@ def grid_facts(posterior: Posterior, relation: int = 0, **stated: object) -> dic
 
 def _data(record: Record) -> dict[str, object]:
     columns, names, labels, weights = _rows(record)
+    if record.strata is not None:
+        columns, names = [*columns, record.strata], None if names is None else [*names, record.stratum]
     own = [getattr(series, "name", None) for series in (record.y, record.sample_weight) if series is not None]
     whole = [*names, *own] if names and own and all(isinstance(name, str) and name for name in own) else None
     numeric = labels is not None and labels.dtype.kind in "biuf"
@@ -143,7 +151,7 @@ def _rows(record: Record) -> tuple[list[AnyArray], list[str] | None, AnyArray | 
         labels = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
         return columns, None, labels, sample.weights
     columns, names = id_columns(record.X)
-    given = None if all(name == f"mode{j}" for j, name in enumerate(names)) else names
+    given = names if is_frame(record.X) else None
     labels = None if record.y is None else np.asarray(record.y)
     return columns, given, labels, checked_weights(record.sample_weight, len(columns[0]))
 

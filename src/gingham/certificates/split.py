@@ -7,8 +7,6 @@
     near it: p(c|x) = .98 q⁰ + .02 qbar⁰, and each of the M cells keeps its answer with probability
     M/(M + 1), so that about one may change. Items that the first part has not seen are drawn from the urn of those
     it has, by prior and posterior alike. Covers Gibbs, and mean by Jensen.
-``excess``
-    The same, on the difference to the first part's median predictor (δ/10), plus a bound on the latter (9δ/10).
 """
 
 from __future__ import annotations
@@ -22,19 +20,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells.losses import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.assumptions import Assumption, drawn_order, given
-from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.certificate import Certificate
+from gingham.certificates.bounds import LossDistribution
+from gingham.certificates.certificate import Certificate, of_bound
 from gingham.certificates.confidence import checked_candidates
 from gingham.certificates.divergence import relative_entropy
-from gingham.certificates.evidence import Evidence, paired
-from gingham.certificates.holdout import Trial, of_posterior_on, rows_and_labels
+from gingham.certificates.evidence import Evidence
+from gingham.certificates.holdout import Trial, on_unseen_rows, require_rows
 from gingham.certificates.losses import loss_scale, scaled_losses
+from gingham.certificates.members import unfitted
 from gingham.certificates.observed import (
     check_sample,
     coverage,
@@ -55,9 +54,8 @@ from gingham.data.sample import Part, checked_labels, checked_weights, recorded_
 from gingham.engine.project import project
 from gingham.errors import GinghamError, RefusedCertificate
 
-METHODS = ("holdout", "prior", "excess")
+METHODS = ("holdout", "prior")
 LOOSENESS = 0.02  # share of the masses in the prior memberships
-REFERENCE_SHARE = 0.9  # of δ goes to the reference's own loss, which varies more than the difference to it
 
 
 def on_a_split(
@@ -82,7 +80,7 @@ def on_a_split(
     fraction : float
         Share of the draws that the model is fitted on; a row of weight w stands for w draws, which may fall on both
         sides.
-    method : {"holdout", "prior", "excess"}
+    method : {"holdout", "prior"}
     random_state : int, optional
         Seed of the split; drawn afresh by default, and recorded in ``parameters["seed"]``.
     candidates : int
@@ -97,7 +95,7 @@ def on_a_split(
     """
     if method not in METHODS:
         raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
-    X, y = rows_and_labels(X, y)
+    X, y = require_rows(X, y)
     checked_candidates(candidates)
     y = checked_labels(y)
     counts = whole_counts(checked_weights(sample_weight, len(y)))
@@ -110,21 +108,21 @@ def on_a_split(
         how = given("parts decided beforehand")
     columns = id_columns(X).columns
     rows_as_draws(tuples(columns, y, counts))  # copies would lie on both sides
-    fitted = unfitted(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
+    fitted = unfitted(model).fit(_safe_indexing(X, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
     cell, statement = stated_cell(posterior.label_cell(), None)
-    sample = sample_of(posterior, _rows(X, columns, second.rows), y[second.rows], second.counts, 0)
+    sample = sample_of(posterior, _safe_indexing(X, second.rows), y[second.rows], second.counts, 0)
     parts: dict[str, Any] = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
     if method == "holdout":
         test = Trial(delta, candidates, "log-wealth", predictor, 0, True)
-        certificate = of_posterior_on(posterior, sample, statement, test)
+        certificate = on_unseen_rows(posterior, sample, statement, test)(None, 1)
         if posterior.offsets is None:
             facts = partial(grid_facts, posterior, 0, **parts, **test.facts)
             certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
     else:
         covered_predictor(cell, predictor)
-        certificate = certify_prior(posterior, sample, delta, statement, method == "excess", candidates, predictor)
-        if method == "prior" and certificate.posterior is not None:
+        certificate = certify_prior(posterior, sample, delta, statement, candidates, predictor)
+        if certificate.posterior is not None:
             before = posterior_facts(in_full_precision(posterior))
             facts = partial(grid_facts, certificate.posterior, 0, **parts, candidates=candidates, prior=before)
             certificate = replace(certificate, record=Record("split prior", X, y, sample_weight, facts))
@@ -138,23 +136,11 @@ def on_a_split(
     )
 
 
-def unfitted(model: Any) -> Any:
-    """A copy of a model to be fitted; refuses one that would be fitted without what its file could not hold."""
-    lost = getattr(model, "lost_parameters", ())
-    if lost:
-        raise GinghamError(
-            f"The model comes from a file, which could not hold {', '.join(f'{name}=' for name in lost)}, and what is "
-            f"fitted here would be another model without it. Give it again: model.set_params({lost[0]}=...)."
-        )
-    return clone(model)
-
-
 def certify_prior(
     prior: Posterior,
     sample: Sample,
     delta: float,
     statement: Assumption,
-    excess: bool = False,
     candidates: int = 1,
     predictor: str = "gibbs",
 ) -> Certificate:
@@ -169,54 +155,26 @@ def certify_prior(
     if type(prior) is not Posterior or prior.structure.repeats or prior.structure.frozen:
         raise RefusedCertificate("The split prior is for plain grids; use method='holdout' for other structures.")
     check_sample(prior, sample, 0)
-    low, scale = loss_scale(cell)
-    n = int(sample.n_tuples)
+    n = int(sample.n_observations)
     union = {"union over candidates": log(candidates)} if candidates > 1 else {}
-    table = scaled_losses(cell.table, cell)  # (|Y|, A)
-    share = (1 - REFERENCE_SHARE) * delta if excess else delta
-    base, base_terms, labelled = 0.0, {}, sample
-    if excess:
-        numbers, letters = prior.predict(sample.codes, "median"), cell.alphabet
-        guesses = letters.encode(numbers if letters.numeric else letters.values[numbers.astype(np.int64)])
-        counts = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-        reference = GibbsLaw.of(table[sample.label_codes, guesses], counts)
-        part = bounds.log_wealth(reference, log(candidates), n, REFERENCE_SHARE * delta)
-        base, base_terms = part.value, {"reference: grid and confidence": sum(part.price.values())}
-        labelled = paired(sample, guesses, table.shape[1])
-        table = (table[:, None, :] - table[:, :, None]).reshape(-1, table.shape[1])  # (label, reference) × answer
     loose = [(1 - LOOSENESS) * q + LOOSENESS * m for q, m in zip(prior.assign, prior.mass)]
-    chosen = _minimise(loose, prior, labelled, table, share)
+    chosen = _minimise(loose, prior, sample, scaled_losses(cell.table, cell), delta)  # the table is (|Y|, A)
     price = Complexity({**chosen.price.terms, **union})
-    bound = bounds.log_wealth(chosen.law, price.total, n, share)
-    evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
+    bound = bounds.log_wealth(chosen.distribution, price.total, n, delta)
+    evidence = Evidence(chosen.distribution, *loss_scale(cell), n, {"exact": price, "papers": price}, chosen.posterior)
     drawn = source(prior, 0, sample, given("independent or without replacement"))
-    assumptions = (*drawn, statement, *covers, given("prior from elsewhere"))
-    return Certificate(
-        value=low + scale * (base + bound.value),
-        empirical=chosen.posterior.gibbs_loss(sample),
-        bound="split-excess" if excess else "split-prior",
-        predictor=predictor,
-        delta=delta,
-        n_tuples=n,
-        terms={**price.terms, **bound.price, **base_terms},
-        assumptions=assumptions,
-        worst=low + scale,
-        evidence=evidence,
-        parameters=bound.parameters,
-        loss=cell.name,
-        text="Log-wealth with a prior learned on the first part of the data; the bound uses the second part only."
-        + (" The loss is bounded as (difference to a reference predictor) + (the reference's own loss)." * excess),
-        latex=r"L(Q) \le \mathrm{LW}_{\delta/10}[\ell_h - \ell_r] + \mathrm{LW}_{9\delta/10}[\ell_r]"
-        if excess
-        else r"L(Q) \le \mathrm{LW}_{\delta}[\ell_h],\quad P = P(S_1),\ \text{law on } S_2",
+    return of_bound(
+        bound, evidence, price, bound="split-prior", predictor=predictor, delta=delta,
+        assumptions=(*drawn, statement, *covers, given("prior from elsewhere")), loss=cell.name,
+        text="Log-wealth with a prior learned on the first part of the data; the bound uses the second part only.",
         reference="gingham, docs/theory/split",
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
     posterior: Posterior
-    law: GibbsLaw
+    distribution: LossDistribution
     price: Complexity
 
 
@@ -237,23 +195,24 @@ def _minimise(
     others = max(table.shape[1] - 1, 1)
     answer_price = np.full((*answers.shape, table.shape[1]), log(others) - log(1 - faith))
     np.put_along_axis(answer_price, first[..., None], -log(faith), axis=-1)
-    n, all_items = int(sample.n_tuples), sample.with_others()
+    n, all_items = int(sample.n_observations), sample.with_others()
     best: tuple[float, _Chosen] | None = None
     for _ in range(n_rounds):
         current = replace(prior, assign=tuple(assigns), answers=(answers,))
         statistics = current.statistics(sample, 0, features)
-        law = GibbsLaw.of(table.T[answers], statistics)
+        distribution = LossDistribution.of(table.T[answers], statistics)
         price = _price(assigns, loose, answers, answer_price, prior)
-        result = bounds.log_wealth(law, price.total, n, delta)
+        result = bounds.log_wealth(distribution, price.total, n, delta)
         if best is not None and result.value > best[0] - 1e-7:
             break
-        best = (result.value, _Chosen(current, law, price))
+        best = (result.value, _Chosen(current, distribution, price))
         effective = bounds.effective_loss(table, result.parameters["nu"])
         for _ in range(n_sweeps):
             coef = effective.T[answers]  # (m_1, …, m_d, |Y|)
             moved = 0.0
             for mode in range(len(assigns)):
-                # Rows of unseen items move along with the others once a round; the law above counts them exactly.
+                # Rows of unseen items move along with the others once a round; the distribution above counts them
+                # exactly.
                 wide = [np.vstack([q, row]) for q, row in zip(assigns, current.unseen_rows)]
                 cost = _mode_cost(wide, coef, all_items, features, mode)[:-1]
                 with np.errstate(divide="ignore"):
@@ -293,7 +252,7 @@ def random_parts(n_rows: int, counts: Ints | None, fraction: float, seed: int) -
     draws = np.ones(n_rows, dtype=np.int64) if counts is None else counts
     total = int(draws.sum())
     if total < 2:
-        raise GinghamError(f"There is {total} draw: nothing can be divided.")
+        raise GinghamError(f"There is {total} draw: it cannot be divided.")
     first = taken(draws, min(max(round(fraction * total), 1), total - 1), np.random.default_rng(seed))
     return Part.of(first, counts is not None), Part.of(draws - first, counts is not None)
 
@@ -311,7 +270,7 @@ def given_parts(rows: tuple[AnyArray, AnyArray], n_rows: int, counts: Ints | Non
     twice = np.flatnonzero(np.bincount(named) > 1)
     if len(twice):
         raise RefusedCertificate(
-            f"rows= names row {twice[0]} twice. A tuple that the model has seen tests nothing, and one that is counted "
+            f"rows= names row {twice[0]} twice. Rows that the model has seen cannot test it, and a row that is counted "
             "twice is not two draws."
         )
     if counts is not None and (counts[named] > 1).any():
@@ -324,15 +283,3 @@ def given_parts(rows: tuple[AnyArray, AnyArray], n_rows: int, counts: Ints | Non
     if counts is not None:
         chosen = [np.minimum(part, counts) for part in chosen]
     return Part.of(chosen[0], counts is not None), Part.of(chosen[1], counts is not None)
-
-
-def _rows(X: TableLike, columns: Sequence[AnyArray], rows: AnyArray) -> TableLike:
-    """The given rows in the form the estimator was given."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if isinstance(X, np.ndarray):
-        return X[rows]
-    picked = np.empty((len(rows), len(columns)), dtype=object)
-    for j, column in enumerate(columns):
-        picked[:, j] = column[rows]
-    return picked

@@ -5,43 +5,100 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import gingham
 from gingham.cli import console
+from gingham.cli.audit import audit
 from gingham.cli.certify import certify
-from gingham.cli.clusters import clusters
+from gingham.cli.compare import compare
 from gingham.cli.datasets import datasets
+from gingham.cli.demo import demo
 from gingham.cli.describe import describe
 from gingham.cli.explain import explain
-from gingham.cli.fit import FitCommand, fit
+from gingham.cli.fit import fit
 from gingham.cli.look import look
-from gingham.cli.models import models
-from gingham.cli.path import path
 from gingham.cli.predict import predict
 from gingham.cli.recommend import recommend
 from gingham.cli.report import report
 from gingham.cli.similar import similar
 from gingham.cli.simplify import simplify
+from gingham.cli.timeline import timeline
+from gingham.cli.update import update
 from gingham.cli.verify import verify
+from gingham.cli.watch import watch
 from gingham.errors import GinghamError
 from gingham.files import Reads, Writes, need_files
 
+
+def say_plainly(parameters: Iterable[Any]) -> None:
+    """Show what an option takes by a word in capitals, and none for switches, rather than a type of Python."""
+    for one in parameters:
+        if one.param_type_name == "option":
+            kind = one.type_descriptor
+            one.metavar = "" if one.is_flag else "NUMBER" if kind.is_ranged or kind.annotation is float else "VALUE"
+        else:
+            one.display_type = lambda ctx: None
+
+
+class Command(TyperCommand):
+    """Its help says in words what each option takes; that of ``fit`` what each kind of model is for."""
+
+    def get_help(self, ctx: Any) -> str:  # a context of click, or of the one that some versions of typer bring
+        say_plainly(self.get_params(ctx))
+        for option in self.params:
+            if self.name == "fit" and option.name == "model":
+                from gingham.cli.tables.kinds import KINDS
+
+                lines = [f"{name}: {kind.about}" for name, kind in KINDS.items()]
+                option.help = "\n\n".join(["auto: choose from the data.", *lines])  # type: ignore[attr-defined]
+        return super().get_help(ctx)
+
+
+class Group(TyperGroup):
+    """The same for the options of gingham itself, and where its documentation is."""
+
+    def get_help(self, ctx: Any) -> str:
+        from importlib.metadata import PackageNotFoundError, metadata
+
+        say_plainly(self.get_params(ctx))
+        self.epilog = "gingham COMMAND --help explains a command, with examples."
+        try:
+            links = metadata("gingham").get_all("Project-URL") or []
+        except PackageNotFoundError:
+            links = []
+        for name, _, address in (link.partition(", ") for link in links):
+            if name == "Documentation":
+                self.epilog += f"\n\nDocumentation: {address}"
+        return super().get_help(ctx)
+
+
 app = typer.Typer(
     name="gingham",
-    help="Group both sides of a table at once, predict what is missing, and prove how far to trust it.",
+    cls=Group,
+    help="Co-clustering with guarantees: group the rows and columns of a table, predict missing entries, bound the "
+    "error.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Explore": (demo, look, datasets),
+    "Fit": (fit, simplify, update),
+    "Understand": (report, describe, explain, similar, recommend, predict, timeline),
+    "Trust": (certify, compare, verify, watch, audit),
+}
 EXAMPLES: dict[Callable[..., None], str] = {
+    demo: "gingham demo\n\ngingham demo my-demo",
     look: "gingham look ratings.csv\n\ngingham look ratings.csv --json",
-    models: "gingham models",
     fit: "gingham fit ratings.csv\n\n"
     "gingham fit ratings.csv --axes user,movie --label rating\n\n"
     "gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 "
@@ -49,20 +106,24 @@ EXAMPLES: dict[Callable[..., None], str] = {
     "gingham fit edges.csv --model graph --axes from,to --clusters 10\n\n"
     "gingham fit ratings.csv --model joint --axes user,movie --label rating -r movie,genre=has:genres.csv\n\n"
     "zcat votes.csv.gz | gingham fit - --axes member,bill --label vote --json",
-    path: "gingham path ratings.csv --axes user,movie --label rating --alphabet 1..5\n\n"
-    "gingham path ratings.csv --axes user,movie --label rating --betas 2,1,.5 --cv 10 --plot path.png --json",
     predict: "gingham predict model.gingham pairs.csv --out predicted.csv\n\n"
     "gingham predict model.gingham pairs.csv --rule median --proba",
     simplify: "gingham simplify model.gingham ratings.csv --clusters 5,4 --out small.gingham\n\n"
     "gingham simplify model.gingham ratings.csv --max-loss .75",
-    clusters: "gingham clusters model.gingham --out clusters.csv",
-    describe: "gingham describe model.gingham\n\ngingham describe model.gingham --size 5,4 --items --out items.csv",
+    describe: "gingham describe model.gingham\n\ngingham describe model.gingham --size 5,4 --items --out items.csv\n\n"
+    "gingham describe model.gingham --size all --items",
     similar: "gingham similar model.gingham Fargo -n 5",
     explain: "gingham explain model.gingham 17 Fargo\n\ngingham explain model.gingham Fargo",
     certify: "gingham certify model.gingham ratings.csv\n\n"
     "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --population 943,1682 --json\n\n"
     "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
     verify: "gingham verify c.json model.gingham ratings.csv",
+    watch: "gingham watch c.json predictor.gingham new.csv --state watch.json\n\n"
+    "gingham watch c.json predictor.gingham new.csv --state watch.json --json --plot evidence.png",
+    audit: "gingham audit predictions.csv --label rating --prediction ours --prediction theirs --alphabet 1..5\n\n"
+    "gingham audit predictions.csv --label y --prediction p --bounds 0,1 --loss quadratic --groups user --strata age "
+    "--ids user,item --time at -o audit.html\n\n"
+    "gingham audit hidden.csv --ids user,item --lists ours.csv --lists theirs.csv --at 20",
     report: "gingham report model.gingham ratings.csv -o report.html\n\n"
     "gingham report model.gingham ratings.csv --alphabet 1..5 --title 'What our viewers like'",
     recommend: "gingham recommend model.gingham --users 17,23 -n 10\n\n"
@@ -70,7 +131,13 @@ EXAMPLES: dict[Callable[..., None], str] = {
     "gingham recommend model.gingham --basket 'beer,nuts'\n\n"
     "gingham recommend model.gingham --users 17 --items beer --page page.html\n\n"
     "gingham recommend model.gingham Fargo --data ratings.csv",
-    datasets: "gingham datasets\n\ngingham datasets movielens-100k --out ratings.csv",
+    update: "gingham update model.gingham new.csv --data ratings.csv --out updated.gingham\n\n"
+    "gingham update ranking.gingham november.csv --changes changes.csv",
+    compare: "gingham compare ours.gingham theirs.gingham held-out.csv --alphabet 1..5\n\n"
+    "gingham compare ours.gingham theirs.gingham hidden-pairs.csv --at 20 --plot who-wins.png",
+    timeline: "gingham timeline votes.csv --axes senator,bill --label vote --time date --every year\n\n"
+    "gingham timeline 2019.gingham 2020.gingham 2021.gingham",
+    datasets: "gingham datasets\n\ngingham datasets films --out ratings.csv",
 }
 
 
@@ -81,20 +148,40 @@ def roles_of(command: Callable[..., None]) -> dict[str, Reads | Writes]:
     return {name: one for name, found in marks.items() for one in found if isinstance(one, Reads | Writes)}
 
 
+def need_order(command: str, given: dict[str, Any]) -> None:
+    """Refuse a table in the place of a model and the other way round, with the command that was meant."""
+    model, file = (given.get(name) for name in ("model", "file"))
+    if command == "fit" and is_model(file):
+        raise GinghamError(f"{file!r} is a model that gingham fit wrote. Give the table: gingham fit TABLE.")
+    if command != "fit" and given.get("labels") is None and is_model(file) and not is_model(model):
+        meant = f"gingham {command} {quote(str(file))} {quote(str(model))}"
+        raise GinghamError(f"The model comes first and the table second: {meant}")
+
+
+def is_model(name: str | None) -> bool:
+    """Whether a file begins as model files do, which are zip archives; so do some Excel files, by another name."""
+    if name is None or not Path(name).is_file() or name.lower().endswith((".xlsx", ".xlsm", ".ods")):
+        return False
+    with Path(name).open("rb") as stream:
+        return stream.read(4) == b"PK\x03\x04"
+
+
 def with_files_checked(command: Callable[..., None]) -> Callable[..., None]:
     """The command, which begins once all its files may be read and written."""
 
     @wraps(command)
     def checked(**given: Any) -> None:
+        need_order(command.__name__, given)
         need_files((f"--{name.replace('_', '-')}", given[name], role) for name, role in roles_of(command).items())
         command(**given)
 
     return checked
 
 
-for _command, _examples in EXAMPLES.items():
-    _kind = FitCommand if _command is fit else None
-    app.command(cls=_kind, epilog=f"[bold]Examples[/]\n\n{_examples}")(with_files_checked(_command))
+for _group, _commands in GROUPS.items():
+    for _command in _commands:
+        _epilog = f"[bold]Examples[/]\n\n{EXAMPLES[_command]}"
+        app.command(cls=Command, epilog=_epilog, rich_help_panel=_group)(with_files_checked(_command))
 
 # Some versions of typer bring their own click; this is the base of usage errors in all of them.
 WrongUsage: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
@@ -111,7 +198,7 @@ def _main(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
     plugin: Annotated[
         list[str] | None,
-        typer.Option(help="Python module to import first, here or installed: one that registers a loss, say."),
+        typer.Option(help="Python module to import first, for example one that registers a loss."),
     ] = None,
 ) -> None:
     if plugin and "" not in sys.path:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.files import Reads, Writes
+from gingham.files import Reads, Writes, need_table
 
 if TYPE_CHECKING:
     from gingham.certificates import Certificate
+    from gingham.cli.tables.adapter import Opened
     from gingham.cli.tables.arguments import CertificateRequest
 
 
@@ -28,7 +29,7 @@ def certify(
         Reads(names=lambda given: listed(given)),
     ] = None,
     axes: Annotated[
-        str | None, typer.Option(help="With --labels: the columns with ids. For a joint model: the relation.")
+        str | None, typer.Option(help="With --labels: the columns of ids. For a joint model: the relation.")
     ] = None,
     loss: Annotated[str, typer.Option(help="With --labels: absolute, zero-one, quadratic, log.")] = "absolute",
     delta: options.Delta = 0.05,
@@ -42,111 +43,206 @@ def certify(
     progressive: options.Progressive = None,
     references: Annotated[
         int,
-        typer.Option(
-            help="Earlier fits, tested on all rows after their own, that make progressive tests tighter.", min=0
-        ),
+        typer.Option(help="Number of reference fits that make progressive tests tighter.", min=0),
     ] = 0,
     seed: Annotated[
         int | None,
         typer.Option(
-            help="Seed of the order of progressive tests; by default the one that the fit has drawn. Another one is "
-            "another candidate, which costs a share of δ.",
+            help="Seed of the order of progressive tests. The default was drawn by the fit; another seed counts as "
+            "another candidate and costs a share of δ.",
             min=0,
         ),
     ] = None,
     candidates: Annotated[
         int,
         typer.Option(
-            help="Among how many models, settings or seeds these certificates decide: each costs its share of δ.",
+            help="Number of models, settings or seeds that you compare with these certificates; they share δ.",
             min=1,
         ),
     ] = 1,
+    strata: options.Strata = None,
+    mix: Annotated[
+        str | None,
+        typer.Option(help="With --strata: table of rows without labels; certifies the error for their mix of strata."),
+        Reads(need_table),
+    ] = None,
     save: Annotated[
-        Path | None, typer.Option(help="File to write the first certificate to, for gingham verify."), Writes()
+        Path | None,
+        typer.Option(help="File for the first certificate that gingham verify can check."),
+        Writes(),
     ] = None,
     save_predictor: Annotated[
-        Path | None, typer.Option(help="File to write the predictor to that the progressive tests certify."), Writes()
+        Path | None, typer.Option(help="File for the predictor that the progressive tests certify."), Writes()
     ] = None,
     label: options.OtherLabel = None,
     drop_missing: options.DropMissing = False,
     format: options.Format = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Explain every certificate term by term.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Guarantee the loss of a model on new data, from the data it was fitted on.
+    """Bound the error of a model on new data.
 
-    First by progressive tests: the model is fitted anew on a growing part of the rows and tested on those that come
-    next, which certifies the predictor made of these fits (--save-predictor keeps it). Then the model itself: on its
-    training rows; and the same model fitted without some rows, on those, which are recognised. All certificates that
-    are shown hold together. Views and features are certified on objects and features that the fit has not seen.
+    The rows that gingham fit held out certify the same model fitted without them. The model itself is certified on its
+    training rows where a theorem covers it. --progressive refits the model on a growing part of the rows and tests it
+    on the next ones; this certifies a predictor that consists of these fits (--save-predictor). All certificates that
+    are printed hold simultaneously. Views and features are certified on held-out objects and features.
     """
     if labels is None and file is None:
-        raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
-    from gingham.certificates import Certificate
+        raise GinghamError("Name the table after the model, or give clusters of another program with --labels.")
+    if mix is not None and strata is None:
+        raise GinghamError("--mix needs strata: add --strata known/new or --strata COLUMN.")
     from gingham.certificates.confidence import checked_delta
     from gingham.cli.table_files import open_model
     from gingham.cli.tables.arguments import CertificateRequest, column_names, parse_bounds, parse_population
-    from gingham.models.base import Saved
-    from gingham.models.fit_record import FitRecord
-    from gingham.summary.measure import side_by_side
+    from gingham.summary.measure import unit_of
 
     items, ends = parse_population(population), parse_bounds(bounds)
     checked_delta(delta)
+    if progressive is None and save_predictor is not None:
+        progressive = True
     request = CertificateRequest(
-        delta / candidates, bound, predictor, alphabet, ends, progressive, seed, items, references
+        delta / candidates, bound, predictor, alphabet, ends, progressive, seed, items, references, strata
     )
     if labels is not None or file is None:
-        if progressive or references or save or save_predictor:
+        if progressive or references or strata or save or save_predictor:
             raise GinghamError(
-                "Clusters from elsewhere are not fitted anew: leave --progressive, --references and --save out."
+                "Clusters from another program cannot be refitted: leave --progressive, --references, --strata and "
+                "--save out."
             )
-        found = certificate_of_labels(file or model, listed(labels or ""), label, axes, loss, format, request)
+        of_labels = certificate_of_labels(file or model, listed(labels or ""), label, axes, loss, format, request)
         if json:
-            console.print_json(found.to_dict())
+            console.print_json(of_labels.to_dict())
         else:
-            console.paragraphs(found.explain())
+            console.paragraphs(of_labels.explain())
         return
-    relation = None if axes is None else column_names(axes, "--axes")
-    opened = open_model(model, file, format, label, drop_missing, relation)
+    opened = open_model(
+        model, file, format, label, drop_missing, None if axes is None else column_names(axes, "--axes")
+    )
     certificates = opened.certificates(request)
-    first = next(iter(certificates.values()))
+    # The means of several folds keep nothing that could be checked again.
+    first: Any = next((one for one in certificates.values() if getattr(one, "record", None) is not None), None)
+    if strata is not None and first is None:
+        raise GinghamError("This model has no certificate with strata: leave --strata and --mix out.")
     if save is not None:
-        if not isinstance(first, Certificate):
-            raise GinghamError("This certificate has a form of its own, which gingham verify does not read: --json.")
-        first.save(save)
-        if save_predictor is None and isinstance(getattr(first, "model", None), Saved):
-            console.say_note(
-                f"{save} speaks of the predictor that the progressive tests made, not of {model}. gingham verify needs "
-                "it: keep it with --save-predictor predictor.gingham. --no-progressive certifies the model itself."
-            )
+        keep(first, save, model, predictor_is_kept=save_predictor is not None)
     if save_predictor is not None:
-        certified = getattr(first, "model", None)
-        if not isinstance(certified, Saved):
-            raise GinghamError("--save-predictor keeps what progressive tests certify, and there are none.")
-        certified.record_ = replace(opened.model.record_ or FitRecord(), measured=None)
-        certified.save(save_predictor)
+        keep_predictor(first, save_predictor, opened)
+    mixed = None if mix is None else of_mix(first, mix, opened, format, str(strata))
     if json:
-        console.print_json({name.replace(" ", "_"): one.to_dict() for name, one in certificates.items()})
+        also = {} if mixed is None else {"mix": mixed.to_dict()}
+        console.print_json({name.replace(" ", "_"): one.to_dict() for name, one in certificates.items()} | also)
         return
-    if seed is not None:
-        console.say_note(f"The seed {seed} of the order of the tests was chosen by you, and not drawn by the fit.")
+    show(certificates, opened, request, None if strata is None else first, verbose)
+    if mixed is not None:
+        console.say_note(
+            f"In the mix of {mix} the {unit_of(mixed.loss)} is at most {in_its_unit(mixed, mixed.value)}, where losses "
+            "within strata stay as they were."
+        )
+    if candidates > 1:
+        console.say_note(f"δ = {delta:g} is shared among {candidates:,} candidates, of which this is one.")
+
+
+def keep(certificate: Any, path: Path, model: str, predictor_is_kept: bool) -> None:
+    """Save a certificate that can be checked; refuse another."""
+    from gingham.certificates import Certificate
+    from gingham.models.base import Saved
+
+    if not isinstance(certificate, Certificate):
+        raise GinghamError(
+            "gingham verify cannot check certificates of this form, so none is saved. --json prints their numbers, and "
+            "--progressive makes one that can be checked where a model predicts labels."
+        )
+    certificate.save(path)
+    if isinstance(certificate.model, Saved) and not predictor_is_kept:
+        console.say_note(
+            f"{path} covers the predictor that the progressive tests made, not {model}. gingham verify needs it: keep "
+            "it with --save-predictor predictor.gingham. --no-progressive certifies the model itself."
+        )
+
+
+def keep_predictor(certificate: Any, path: Path, opened: Opened) -> None:
+    """Save the predictor that progressive tests certify."""
+    from gingham.models.base import Saved
+    from gingham.models.fit_record import FitRecord
+
+    certified = getattr(certificate, "model", None)
+    if not isinstance(certified, Saved):
+        raise GinghamError(
+            "--save-predictor saves the predictor of the progressive tests, but no progressive tests were run."
+        )
+    certified._record = replace(opened.model._record or FitRecord(), measured=None)
+    certified.save(path)
+
+
+def of_mix(certificate: Any, file: str, opened: Opened, format: str | None, strata: str) -> Certificate:
+    """The certificate for the mix of strata of a table without labels."""
+    from gingham.cli.table_files import table_for
+    from gingham.cli.tables.labels import rows_of_mix
+
+    found: Certificate = certificate.for_mix(rows_of_mix(opened.model, table_for(opened.model, file, format), strata))
+    return found
+
+
+def show(
+    certificates: dict[str, Any], opened: Opened, request: CertificateRequest, stratified: Any, verbose: bool
+) -> None:
+    """What is guaranteed, beside what was measured and beside one constant; then the strata and the premises."""
+    from gingham.certificates import Certificate
+    from gingham.summary.measure import side_by_side
+
+    sure = f"{100 * (1 - request.delta):g} %"
+    if request.seed is not None:
+        console.say_note(
+            f"The seed {request.seed} of the order of the tests was chosen by you and not drawn by the fit."
+        )
     try:
         constants = opened.without_groups(certificates, request)
     except GinghamError:  # a constant has no certificate then, and the others stand alone
         constants = {}
     losses = {name: one for name, one in certificates.items() if isinstance(one, Certificate)}
-    for unit, lines in side_by_side(opened.model.errors_, losses, constants).items():
+    name, one = next(iter(certificates.items()))
+    console.paragraphs(in_a_sentence(name, one, constants, sure) if name in losses else one.explain().split("\n")[0])
+    for unit, lines in side_by_side(opened.model._errors, losses, constants).items():
         rows = [[line.name, *(shown(v) for v in (line.measured, line.n_rows, line.guaranteed))] for line in lines]
         console.grid(unit, ["", "measured", "on rows", "guaranteed at most"], rows)
-    if candidates > 1:
-        console.say_note(f"δ = {delta:g} is shared among {candidates:,} candidates, of which this is one.")
+    if stratified is not None and stratified.strata is not None:
+        table = [
+            [part.name, *(in_its_unit(stratified, value) for value in (part.empirical, part.value)),
+             shown(part.n_observations)]
+            for part in stratified.strata.parts
+        ]  # fmt: skip
+        heads = ["stratum", "measured", "guaranteed at most", "on rows"]
+        console.grid("Strata, which hold simultaneously with the certificates above", heads, table)
     if len(certificates) > 1:
-        together = (
-            f"{len(certificates)} certificates, which hold together with confidence {100 * (1 - request.delta):g} %: "
+        console.paragraphs(
+            f"{len(certificates)} certificates hold simultaneously with confidence {sure}: they share δ."
         )
-        console.paragraphs(together + "each has its share of δ.")
-    for name, one in certificates.items():
-        console.heading(f"From the {name}")
-        console.paragraphs(one.explain())
+    if verbose:
+        for name, one in certificates.items():
+            console.heading(f"From the {name}")
+            console.paragraphs(one.explain())
+        return
+    given = [claim.text for claim in getattr(one, "assumptions", ()) if claim.status == "given"]
+    console.paragraphs("\n".join(["It assumes:", *(f"  {text}" for text in given)] if given else []))
+    console.paragraphs("--verbose explains every certificate.")
+
+
+def in_its_unit(certificate: Certificate, value: float | None) -> str:
+    """A loss of a certificate in the measure in which it is shown."""
+    from gingham.summary.measure import in_unit
+
+    return shown(None if value is None else in_unit(value, certificate.loss))
+
+
+def in_a_sentence(name: str, certificate: Certificate, constants: dict[str, float], sure: str) -> str:
+    """The guarantee with its unit, beside that of a constant."""
+    from gingham.summary.measure import unit_of
+
+    beside = f"; for one constant it is {in_its_unit(certificate, constants[name])}" if name in constants else ""
+    return (
+        f"With {sure} confidence the {unit_of(certificate.loss)} on new data from the same source is at most "
+        f"{in_its_unit(certificate, certificate.value)} (from the {name}){beside}."
+    )
 
 
 def listed(names: str) -> list[str]:
@@ -180,7 +276,7 @@ def certificate_of_labels(
     from gingham.data.table_files import read_table
 
     if label is None or request.alphabet is None:
-        raise GinghamError("Say which column holds the labels (--label) and what they can be (--alphabet 1..5).")
+        raise GinghamError("Name the column of labels (--label) and the possible labels (--alphabet 1..5).")
     table = read_table(file, format, lambda name: name != label)
     columns = axes.split(",") if axes else [c for c in table.columns if c != label][: len(cluster_files)]
     for column in (*columns, label):

@@ -6,7 +6,7 @@ import json
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -80,6 +80,8 @@ def warnings_as_notes() -> Iterator[None]:
     """Warnings become one-line notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", ".*raise rank=")  # a parameter that no command has
+        warnings.filterwarnings("ignore", "The number of unique classes")  # of scikit-learn; certificates judge that
         said: set[str] = set()
 
         def once(message: Warning | str, *rest: object, **more: object) -> None:
@@ -135,29 +137,19 @@ def phases(quiet: bool = False) -> Iterator[Phases]:
         yield Phases(bar)
 
 
-@contextmanager
-def steps(title: str, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A bar over steps that are counted; it is told how many are done, and of how many."""
-    with Progress(console=messages(), disable=quiet, transient=True) as bar:
-        task = bar.add_task(escape(title), total=None)
-        yield lambda done, total: bar.update(task, total=total, completed=done)
-
-
 def show(facts: Mapping[str, object], as_json: bool, title: str) -> None:
-    """A summary as a two-column table, or as one JSON object for scripts."""
+    """A summary as a title and lines, or as one JSON object for scripts."""
     if as_json:
         print_json(facts)
         return
-    table = Table(title=cell(title), show_header=False, title_justify="left", title_style="bold")
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(cell(name.replace("_", " ")), cell(value))
-    output().print(table)
+    output().print(f"[bold]{cell(title)}[/]", soft_wrap=True)
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():  # not folded: files can be copied
+        output().print(f"  [cyan]{name.replace('_', ' '):{width}}[/]  {cell(value)}", soft_wrap=True)
 
 
 def heading(title: str) -> None:
-    output().rule(cell(title), align="left")
+    output().print(f"\n[bold]$ {cell(title)}[/]", soft_wrap=True)
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -170,22 +162,36 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) ->
         padding=(0, 1, 0, 0),
         header_style="none",
     )
+    columns = []
     for at, name in enumerate(header):
-        numbers = all(isinstance(row[at], (int, float)) for row in rows[:100])
+        values = [row[at] for row in rows]
+        numbers = all(value is None or isinstance(value, (int, float)) for value in values)
         table.add_column(cell(name).replace("_", " "), justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
+        columns.append(aligned(values))
+    for row in zip(*columns):
         table.add_row(*map(cell, row))
     output().print(table)
 
 
+def aligned(values: Sequence[object]) -> Sequence[object]:
+    """The values of a column; floats with as many decimals as give the largest four digits."""
+    floats = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
+    if not floats or not all(value is None or isinstance(value, float) for value in values):
+        return ["–" if value is None else value for value in values]
+    largest = max(floats)
+    if 0 < largest < 1e-3 or largest >= 1e15:
+        return ["–" if value is None else value for value in values]
+    whole = all(value == math.floor(value) for value in floats)
+    decimals = 0 if whole or largest == 0 else max(0, min(6, 3 - math.floor(math.log10(largest))))
+    return ["–" if value is None else f"{value:,.{decimals}f}" for value in values]
+
+
 def errors(found: Errors) -> None:
-    """What was measured, in the measure of the loss, and the other measures in a table of their own."""
-    grid(found.unit, ["", found.unit], [[score.name, score.value] for score in found.scores])
+    """What was measured, in the measure of the loss and in others, beside what simple rules reach."""
+    by_unit = {found.unit: found.scores, **found.others}
+    rows = [(name, *(scores[name] for scores in by_unit.values())) for name in found.scores]
+    grid("Error on held-out rows", ["", *by_unit], rows)
     paragraphs(f"{found.how[:1].upper()}{found.how[1:]}.")
-    if found.others:
-        names = [score.name for score in found.scores]
-        columns = [[score.value for score in scores] for _, scores in found.others]
-        grid("Other measures", ["", *(unit for unit, _ in found.others)], list(zip(names, *columns)))
 
 
 def print_json(facts: Mapping[str, object]) -> None:

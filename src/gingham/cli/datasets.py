@@ -1,4 +1,4 @@
-"""``gingham datasets``: which public sets there are, and one of them as a table."""
+"""``gingham datasets``: which data sets there are, and one of them as a table."""
 
 from __future__ import annotations
 
@@ -8,51 +8,66 @@ import typer
 
 from gingham.cli import console
 from gingham.cli.options import Json, OutTable, SpreadsheetSafe
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, suggestion
 from gingham.files import Reads, Writes, need_files
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gingham.datasets.public import Loaded
+
+BUNDLED = {
+    "films": "made-up ratings of 48 films by 240 viewers",
+    "elections": "Republican share of the vote for president, by state and year",
+}
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="Data set to fetch; without a name, all are listed.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Data set to write. Without a name, all data sets are listed.")
+    ] = None,
     out: OutTable = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     json: Json = False,
 ) -> None:
-    """List the public data sets, or fetch one and write it as a table, a row an observation."""
-    from gingham.datasets import data_folder
-    from gingham.datasets.public import FILES, load_biogrid, load_jester, load_movielens
+    """List the data sets, or write one as a table with one row per observation."""
+    from gingham.datasets import data_folder, load_elections, load_films, load_movielens
+    from gingham.datasets.public import FILES
 
+    sources = {one: data_folder() / file.name for one, file in FILES.items()}
     if name is None:
-        here = {one: all((data_folder() / f.name).is_file() for f in files) for one, files in FILES.items()}
-        rows = [(one, ", ".join(f.name for f in files), here[one]) for one, files in FILES.items()]
+        rows = [(one, what, True) for one, what in BUNDLED.items()]
+        rows += [(one, f"MovieLens, {file.name} is downloaded", sources[one].is_file()) for one, file in FILES.items()]
         if json:
-            console.print_json({row[0]: {"files": row[1], "here": row[2]} for row in rows})
+            console.print_json({one: {"what": what, "here": here} for one, what, here in rows})
         else:
-            console.grid("Public data sets", ("name", "files", "here"), rows)
+            console.grid("Data sets", ("name", "what", "here"), rows)
         return
-    loaders = {f"movielens-{size}": lambda size=size: load_movielens(size) for size in ("100k", "1m", "10m", "25m")}
-    loaders |= {"jester": load_jester, "biogrid-yeast": load_biogrid}
-    if name not in loaders:
-        raise GinghamError(f"There is no data set {name!r}; choose one of {', '.join(loaders)}.")
-    sources = [data_folder() / f.name for f in FILES[name]]
-    read = [str(source) for source in sources if source.is_file()]
-    need_files([("name", read, Reads(names=list)), ("--out", out, Writes())])
-    export(loaders[name](), out, spreadsheet_safe)
-
-
-def export(data: Loaded, out: str | None, spreadsheet_safe: bool = False) -> None:
-    """Write the tuples of a set, names in the place of ids where the publisher gives them."""
-    import polars as pl
-
+    known = (*BUNDLED, *FILES)
+    if name not in known:
+        raise GinghamError(f"There is no data set {name!r}; choose one of {', '.join(known)}.{suggestion(name, known)}")
     from gingham.cli.table_files import write_table
 
+    if name == "films":
+        import polars as pl
+
+        write_table(pl.DataFrame(load_films().ratings), out, spreadsheet=spreadsheet_safe)
+        return
+    if name == "elections":
+        write_table(as_table(load_elections(), "share"), out, spreadsheet=spreadsheet_safe)
+        return
+    read = [str(sources[name])] if sources[name].is_file() else []
+    need_files([("name", read, Reads(names=list)), ("--out", out, Writes())])
+    data = load_movielens(name.removeprefix("movielens-"))
+    write_table(as_table(data, "rating"), out, spreadsheet=spreadsheet_safe)
+
+
+def as_table(data: Loaded, label: str) -> pl.DataFrame:
+    """The observations of a set, names in the place of ids where the publisher gives them."""
+    import polars as pl
+
     columns = {}
-    for at, axis in enumerate(data.axes):
-        title = axis if axis not in columns else f"{axis}_{at + 1}"
-        ids = data.X[:, at]
+    for axis, ids in zip(data.axes, data.X.T):
         names = data.names.get(axis)
-        columns[title] = ids if names is None else [names.get(i, str(i)) for i in ids.tolist()]
-    write_table(pl.DataFrame({**columns, "rating": data.y}), out, spreadsheet=spreadsheet_safe)
+        columns[axis] = ids if names is None else [names.get(i, str(i)) for i in ids.tolist()]
+    return pl.DataFrame({**columns, label: data.y})

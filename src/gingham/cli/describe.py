@@ -12,26 +12,40 @@ from gingham.errors import GinghamError
 if TYPE_CHECKING:
     from gingham.models.base import Persistent
 
-Size = Annotated[str | None, typer.Option(help="Number of groups per side: 5,4; by default the readable number.")]
+Size = Annotated[
+    str | None,
+    typer.Option(
+        help="Number of groups per side, as in 5,4, or all: the clusters that the model predicts with. By default a "
+        "readable number."
+    ),
+]
 
 
 def describe(
     model: options.ModelFile,
     size: Size = None,
-    items: Annotated[bool, typer.Option("--items", help="Print one line per item instead of one per group.")] = False,
+    items: Annotated[
+        bool, typer.Option("--items", help="Print one line per item instead of one line per group.")
+    ] = False,
     out: options.OutTable = None,
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """List the groups of a model: names, sizes, distinctive and typical items, facts."""
     from gingham.cli.table_files import write_table
+    from gingham.cli.tables.arguments import parse_numbers
 
     fitted = read_model(model)
     console.say_note(fitted.summary_.verdict)
     if fitted.summary_.known is not None:
         console.say_note(fitted.summary_.known.text)
     console.say_note(fitted.summary_.why)
-    wanted = parse_size(size)
+    wanted: list[int] | int | None
+    if size == "all":
+        wanted = [side.n_leaves for side in fitted.summary_.sides]
+    else:
+        sizes = None if size is None else parse_numbers(size, "--size", "integers, one per side, or all", "5,4")
+        wanted = sizes[0] if sizes is not None and len(sizes) == 1 else sizes
     table = fitted.to_frame(wanted, "polars") if items else fitted.describe(wanted, "polars")
     write_table(table, out, format, spreadsheet_safe)
 
@@ -42,20 +56,9 @@ def read_model(name: str) -> Persistent:
 
     fitted: Any = load(name)
     if not isinstance(fitted, Persistent):
-        raise GinghamError(f"{name!r} holds no model whose groups could be read.")
+        raise GinghamError(f"{name!r} holds a model without groups to describe.")
     if not has_summary(fitted):
         raise GinghamError(
-            f"{name!r} holds no summary, the groups and their names: gingham fit makes one, unless told --no-summary."
+            f"{name!r} has no summary with named groups. gingham fit writes one unless it is called with --no-summary."
         )
     return fitted
-
-
-def parse_size(listed: str | None) -> list[int] | int | None:
-    """Groups per side from "5,4" or "5"."""
-    if listed is None:
-        return None
-    try:
-        numbers = [int(part) for part in listed.split(",")]
-    except ValueError:
-        raise GinghamError(f"--size {listed!r} must be integers, one per side: --size 5,4.") from None
-    return numbers[0] if len(numbers) == 1 else numbers

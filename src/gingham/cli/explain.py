@@ -11,8 +11,8 @@ from gingham.cli import console, options
 
 def explain(
     model: options.ModelFile,
-    row: Annotated[list[str], typer.Argument(help="The ids of a row in the order of the axes, or one item.")],
-    label: Annotated[str | None, typer.Option(help="For labels that are names: the label to explain.")] = None,
+    row: Annotated[list[str], typer.Argument(help="Ids of a row in the order of the axes, or one item.")],
+    label: Annotated[str | None, typer.Option(help="For text labels: the label to explain.")] = None,
 ) -> None:
     """Explain a prediction: where the items belong, what was observed there, and what is predicted."""
     from gingham.cli.describe import read_model

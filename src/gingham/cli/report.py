@@ -10,14 +10,11 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.files import Reads, Writes
+from gingham.files import Writes
 
 ERRORS = {
     "nats_per_token": "code length per count, nats",
     "nats_per_token_if_independent": "code length if rows and columns were independent",
-    "information_on_new_features": "information about features set aside, nats",
-    "information_of_shuffled_clusters": "the same for shuffled clusters",
-    "correlation_of_views": "correlation of the views on objects set aside",
 }
 
 
@@ -26,11 +23,9 @@ def report(
     file: options.File,
     out: Annotated[Path, typer.Option("--out", "-o", help="Page to write."), Writes()] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    path: Annotated[
-        str | None, typer.Option(help="Output of gingham path --json, to show the path of β."), Reads()
-    ] = None,
     delta: options.Delta = 0.05,
     progressive: options.Progressive = None,
+    strata: options.Strata = None,
     alphabet: options.OtherAlphabet = None,
     bounds: options.Bounds = None,
     population: options.Population = None,
@@ -47,11 +42,13 @@ def report(
     from gingham.models.base import has_summary
     from gingham.report import predictor, summarize, write
     from gingham.summary import summarize_observed
-    from gingham.summary.measure import in_unit
+    from gingham.summary.measure import in_unit, unit_of
 
     relation = None if axes is None else column_names(axes, "--axes")
     items, ends = parse_population(population), parse_bounds(bounds)
-    request = CertificateRequest(delta, alphabet=alphabet, bounds=ends, progressive=progressive, population=items)
+    request = CertificateRequest(
+        delta, alphabet=alphabet, bounds=ends, progressive=progressive, population=items, strata=strata
+    )
     session = open_model(model, file, format, label, drop_missing, relation)
     found, trivial, refusal = {}, {}, ""
     try:
@@ -60,16 +57,14 @@ def report(
     except GinghamError as error:
         refusal = str(error)
         missing = (
-            "The page does not say how much better that is than without groups."
-            if found
-            else ("The page has no certificate.")
+            "The page has no comparison with a model without groups." if found else ("The page has no certificate.")
         )
         console.say_note(f"{missing} {refusal}")
     errors, observed = session.errors, session.observed()
     fitted = session.model
     summary = fitted.summary_ if has_summary(fitted) else summarize_observed(observed)
     summary = summarize(
-        summary if fitted.errors_ is None else replace(summary, errors=fitted.errors_),
+        summary if fitted._errors is None else replace(summary, errors=fitted._errors),
         observed,
         predictor(session),
         title=title or f"What was found in {Path(file).name}",
@@ -79,7 +74,6 @@ def report(
         refusal=refusal,
         facts=session.facts,
         errors={ERRORS.get(name, name): value for name, value in errors.items()},
-        path=None if path is None else read_path(path),
         files=(model, file),
     )
     write(summary, out)
@@ -87,36 +81,10 @@ def report(
         "page": str(out),
         "size": f"{out.stat().st_size / 1e6:.1f} MB",
         **{f"held_out_{name}": value for name, value in errors.items()},
-        **({} if fitted.errors_ is None else {f"measured {fitted.errors_.unit}": fitted.errors_.model}),
+        **({} if fitted._errors is None else {f"measured {fitted._errors.unit}": fitted._errors.model}),
         **{
-            f"guaranteed {guaranteed(one)} from the {name}": in_unit(float(one.value), str(getattr(one, "loss", "")))
+            f"guaranteed {unit_of(one.loss)} from the {name}": in_unit(float(one.value), one.loss)
             for name, one in found.items()
         },
     }
     console.show(facts, json, "Report")
-
-
-def guaranteed(certificate: object) -> str:
-    """What a certificate bounds, in words."""
-    from gingham.summary.measure import UNITS
-
-    loss = str(getattr(certificate, "loss", "value"))
-    return UNITS.get(loss, loss)
-
-
-SHOWN = {"beta": "β", "loss": "loss", "cv_loss": "loss, cross-validated", "certificate": "certificate"}
-
-
-def read_path(name: str) -> list[dict[str, float]]:
-    """Rows of a path of β from the output of ``gingham path --json``."""
-    import json
-
-    try:
-        table = json.loads(Path(name).read_text(encoding="utf-8"))["path"]
-        columns = {shown: table[key] for key, shown in SHOWN.items() if key in table}
-        rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise GinghamError(f"{name!r} is not what gingham path --json prints.") from None
-    if not rows or "β" not in columns:
-        raise GinghamError(f"{name!r} has no points of a path.")
-    return sorted(rows, key=lambda row: row["β"])

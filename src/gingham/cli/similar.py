@@ -8,8 +8,8 @@ import typer
 
 from gingham.cli import options
 
-Item = Annotated[str, typer.Argument(help="An id, or a title, of any side.")]
-Side = Annotated[str | None, typer.Option(help="The axis of the item, if the id occurs on several.")]
+Item = Annotated[str, typer.Argument(help="Id or title of an item of any axis.")]
+Side = Annotated[str | None, typer.Option(help="Axis of the item, if the id occurs on several axes.")]
 
 
 def similar(

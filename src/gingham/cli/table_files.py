@@ -34,7 +34,12 @@ def write_table(table: pl.DataFrame, target: str | None, kind: str | None = None
     if target is None or target == "-":
         _write_out(table, stream, kind or "csv")
         return
-    _write(table, stream, format_of(target, kind))
+    kind = format_of(target, kind)
+    if kind == "excel":
+        raise GinghamError(
+            "gingham reads Excel files but does not write them: give a name that ends with .csv or .parquet."
+        )
+    _write(table, stream, kind)
     data = stream.getvalue()
     with atomic(target) as file:
         file.write(gzip.compress(data) if target.endswith(".gz") else data)
@@ -44,7 +49,7 @@ def _write_out(table: pl.DataFrame, stream: io.BytesIO, kind: str) -> None:
     """A table on standard output; a terminal is not steered by what stands in it."""
     terminal = sys.stdout.isatty()
     if terminal and kind == "parquet":
-        raise GinghamError("Parquet is not for a terminal: name a file with --out, or leave --format out.")
+        raise GinghamError("Parquet cannot be printed to a terminal: name a file with --out, or omit --format.")
     _write(table, stream, kind)
     sys.stdout.flush()
     if terminal:
@@ -89,7 +94,7 @@ def table_for(fitted: Any, file: str, format: str | None = None, axes: tuple[str
     """A table read as that of a model's fit was: ids as it has them, a side that lies in the columns unfolded."""
     ids = id_columns(fitted)
     table = read_table(file, format, (ids and (*ids, *(axes or ()))).__contains__)
-    wide = None if fitted.record_ is None else fitted.record_.wide
+    wide = None if fitted._record is None else fitted._record.wide
     if wide is not None and wide.axes[1] not in table.columns:  # the table of the fit as it was
-        return unfolded(table, wide.axes, wide.label, wide.columns, wide.zeros)
+        return unfolded(table, wide.axes, wide.label, wide.columns, wide.zeros, wide.steps)
     return table

@@ -48,7 +48,7 @@ def certified_rows(certificate: str, model: str, data: str, folder: str) -> str:
     try:
         fitted = load(model)
         table = certified_table(certificate, model, data)
-        if table is None and fitted.record_ is not None and fitted.record_.wide:
+        if table is None and fitted._record is not None and fitted._record.wide:
             table = table_for(fitted, data)
     except (GinghamError, ValueError, LookupError, TypeError, OSError):
         return data  # the checker says what is wrong
@@ -82,5 +82,5 @@ def certified_table(certificate: str, model: str, data: str) -> pl.DataFrame | N
         known = pl.DataFrame({f"prediction{at or ''}": column for at, column in enumerate(columns)})
     columns = [pl.Series(opened.label_name, rows.y)]
     if rows.weight is not None:
-        columns.append(pl.Series((opened.model.record_ and opened.model.record_.weight) or "weight", rows.weight))
+        columns.append(pl.Series((opened.model._record and opened.model._record.weight) or "weight", rows.weight))
     return known.with_columns(columns)

@@ -55,11 +55,11 @@ class Structure:
         return any(len(set(factor)) < len(factor) for factor in self.factors)
 
     def column_modes(self, relation: int = 0) -> tuple[int, ...]:
-        """Which mode stands in each column of a relation's tuples."""
+        """Which mode stands in each column of a relation's observations."""
         return self.factors[relation]
 
     def columns(self, relation: int = 0) -> tuple[Mode, ...]:
-        """The mode of each column of a relation's tuples."""
+        """The mode of each column of a relation's observations."""
         return tuple(self.modes[mode] for mode in self.column_modes(relation))
 
     def is_graph(self, relation: int = 0) -> bool:
@@ -233,7 +233,7 @@ RULES = ("mean", "median", "mode")
 
 
 class LossLaw(NamedTuple):
-    """The law of the Gibbs loss: the predictor draws a partition from Q, the data draws a tuple.
+    """The distribution of the Gibbs loss: the predictor draws a partition from Q, the data draws an observation.
 
     ``values`` in the loss's own unit, ``weights`` sum to one.
     """
@@ -271,13 +271,13 @@ class Offsets:
     cell: CellModel | None = None
     bounds: Bounds | None = None
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         """What a model file keeps: all fields, the cell as its registered name and parameters."""
         cell = None if self.cell is None else (cell_state(self.cell), self.cell.alphabet)
         return {**fields_of(self), "cell": cell}
 
     @classmethod
-    def from_file(cls, state: State) -> Self:
+    def _from_file(cls, state: State) -> Self:
         return cls(**{**state, "cell": None if state["cell"] is None else cell_from_state(*state["cell"])})
 
     def at(self, codes: Sequence[Ints]) -> Floats:
@@ -302,22 +302,22 @@ class Offsets:
         codes = nearest(left, cell.alphabet.numbers)
         return replace(sample, labels=left, label_codes=codes, alphabet=cell.alphabet)
 
-    def law_of_labels(self, law: Floats, values: Floats, codes: Sequence[Ints]) -> Floats:
-        """The law of the label, (N, |Y|), from that of what is left over, whose numbers are ``values``.
+    def law_of_labels(self, distribution: Floats, values: Floats, codes: Sequence[Ints]) -> Floats:
+        """The distribution of the label, (N, |Y|), from that of what is left over, whose numbers are ``values``.
 
         A number between two labels becomes one of them at random, so that its mean stays.
         """
         numbers = self.cell.alphabet.numbers  # type: ignore[union-attr]
-        base, rows = on_host(self.at(codes)), np.arange(len(law))
-        result = np.zeros((len(law), len(numbers)))
+        base, rows = on_host(self.at(codes)), np.arange(len(distribution))
+        result = np.zeros((len(distribution), len(numbers)))
         widths = np.append(np.diff(numbers), 1.0)
-        for value, share in zip(values, on_host(law).T):
+        for value, share in zip(values, on_host(distribution).T):
             reached = np.clip(base + value, numbers[0], numbers[-1])
             below = np.clip(np.searchsorted(numbers, reached, side="right") - 1, 0, len(numbers) - 1)
             above = (reached - numbers[below]) / widths[below]
             result[rows, below] += share * (1.0 - above)
             result[rows, np.minimum(below + 1, len(numbers) - 1)] += share * above
-        return np.asarray(result) if isinstance(law, np.ndarray) else beside(result, law)
+        return np.asarray(result) if isinstance(distribution, np.ndarray) else beside(result, distribution)
 
 
 def nearest(values: Floats, numbers: Floats) -> Ints:
@@ -361,7 +361,7 @@ class Posterior:
     # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
     _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         """What a model file keeps: all fields, the cells as their registered names and parameters."""
         return {
             **fields_of(self),
@@ -369,7 +369,7 @@ class Posterior:
         }
 
     @classmethod
-    def from_file(cls, state: State) -> Self:
+    def _from_file(cls, state: State) -> Self:
         cells = tuple(cell_from_state(*cell) for cell in state["cells"])
         posterior = cls(**{**state, "cells": cells})
         for mode, q in zip(posterior.structure.modes, posterior.assign):
@@ -464,15 +464,6 @@ class Posterior:
         """The most probable cluster of each item, one array per mode."""
         return tuple(q.argmax(axis=1) for q in self.assign)
 
-    @property
-    def is_hard(self) -> bool:
-        return all(bool(np.all((q == 0) | (q == 1))) for q in self.assign)
-
-    def harden(self, sample: Sample | None = None, relation: int = 0) -> Posterior:
-        """Every item entirely in its most probable cluster; answers refitted when a sample is given."""
-        hard = replace(self, assign=tuple(np.eye(m)[c] for m, c in zip(self.n_clusters, self.labels)))
-        return hard if sample is None else hard.refit(sample, relation)
-
     def by_label(self, relation: int = 0) -> Posterior:
         """The same clusters where each cell answers with its most probable label, which is right or wrong.
 
@@ -515,13 +506,13 @@ class Posterior:
     def gibbs_loss(self, sample: Sample, relation: int = 0) -> float:
         """L̂(Q): expected loss on a tuple of the sample when the partition is drawn from Q."""
         total = self.cells[relation].loss(self.answers[relation], self.statistics(sample, relation))
-        return float(total.sum() / sample.n_tuples)
+        return float(total.sum() / sample.n_observations)
 
     def loss_law(self, sample: Sample, relation: int = 0) -> LossLaw:
         """Values of the Gibbs loss and their weights, from label histograms of the cells."""
         if sample.alphabet is None:
             raise GinghamError(
-                "The law of the loss needs labels on an alphabet; give alphabet= (the possible label values)."
+                "The distribution of the loss needs labels on an alphabet: give alphabet= (the possible label values)."
             )
         cell = self.cells[relation]
         size = sample.alphabet.size
@@ -540,7 +531,7 @@ class Posterior:
     # predictions
 
     def predict_distribution(self, codes: Sequence[Ints], relation: int = 0) -> Floats:
-        """Law of the Gibbs answer over the alphabet for each tuple, shape (N, |Y|).
+        """Distribution of the Gibbs answer over the alphabet for each observation, shape (N, |Y|).
 
         Unseen items (code −1) belong to clusters by `unseen_rows`.
         """
@@ -550,14 +541,14 @@ class Posterior:
                 f"{type(self.cells[relation]).__name__} cells answer with a number, not with a distribution "
                 "over labels: use predict, or a loss on an alphabet (absolute, zero-one, log)."
             )
-        law = self.expectation(codes, table, relation)
+        distribution = self.expectation(codes, table, relation)
         offsets = self._offsets(relation)
         if offsets is None:
-            return law
-        return offsets.law_of_labels(law, self.cells[relation].values(np.arange(law.shape[1])), codes)
+            return distribution
+        return offsets.law_of_labels(distribution, self.cells[relation].values(np.arange(distribution.shape[1])), codes)
 
     def predict(self, codes: Sequence[Ints], rule: str = "mean", relation: int = 0) -> Floats:
-        """One number per tuple: mean of the answers, or the median or commonest label."""
+        """One number per observation: mean of the answers, or the median or commonest label."""
         if rule not in RULES:
             raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
         cell = self.cells[relation]
@@ -586,19 +577,21 @@ class Posterior:
         sides = self.factor(relation)
         return (sides[0], core, sides[1]) if len(sides) == 2 else (core, sides)
 
-    def cell_laws(self, codes: Sequence[Ints], relation: int = 0) -> Floats:
-        """P(the items of a tuple fall into the cell) for each tuple and cell, shape (N, Π m_j)."""
-        laws = np.ones((len(codes[0]), 1))
+    def cell_distributions(self, codes: Sequence[Ints], relation: int = 0) -> Floats:
+        """P(the items of an observation fall into the cell) for each observation and cell, shape (N, Π m_j)."""
+        distributions = np.ones((len(codes[0]), 1))
         for mode, code in zip(self.structure.factors[relation], codes):
-            laws = (laws[:, :, None] * self.with_unseen(mode)[code][:, None, :]).reshape(len(laws), -1)
+            distributions = (distributions[:, :, None] * self.with_unseen(mode)[code][:, None, :]).reshape(
+                len(distributions), -1
+            )
         if self.shares_urn(relation) and (unseen := np.minimum(*codes) < 0).any():
             m = self.factor(relation)[0].shape[1]
             each_cell = np.eye(m * m).reshape(m, m, -1)
-            laws[unseen] += self._contract_shared([code[unseen] for code in codes], each_cell, relation)
-        return laws
+            distributions[unseen] += self._contract_shared([code[unseen] for code in codes], each_cell, relation)
+        return distributions
 
     def expectation(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
-        """Σ_c P(cell c | tuple) table[c_1, …, c_d, :] for each tuple; the modes of a grid are independent."""
+        """Σ_c P(cell c | tuple) table[c_1, …, c_d, :] for each observation; the modes of a grid are independent."""
         factors = [beside(self.with_unseen(mode), codes[0]) for mode in self.structure.factors[relation]]
         result = contract(codes, factors, beside(table, codes[0]))
         if self.shares_urn(relation):
@@ -651,25 +644,25 @@ class Posterior:
         return total
 
     def _both_unseen(self, relation: int) -> Floats:
-        """The law of the clusters of two unseen ends less the product of their rows, shape (m, m)."""
+        """The distribution of the clusters of two unseen ends less the product of their rows, shape (m, m)."""
         q = np.asarray(self.factor(relation)[0], dtype=np.float64)
         n, m = q.shape
         sizes = q.sum(axis=0)
         together = np.outer(sizes + 1, sizes + 1) + np.diag(2 * sizes + 1) - q.T @ q  # cov = [a = c] S_a − (qᵀq)_ac
         row = self.unseen_rows[self.structure.factors[relation][0]]
-        law: Floats = together / ((n + m) * (n + m + 1)) - np.outer(row, row)
-        return law
+        distribution: Floats = together / ((n + m) * (n + m + 1)) - np.outer(row, row)
+        return distribution
 
 
 def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) -> Floats:
-    """Σ_c Π_j factors_j[codes_j, c_j] table[c_1, …, c_d, :] for each tuple, shape (N, K), where the codes lie."""
+    """Σ_c Π_j factors_j[codes_j, c_j] table[c_1, …, c_d, :] for each observation, shape (N, K), where the codes lie."""
     xp = namespace(codes[0])
     n, width = len(codes[0]), table.shape[-1]
     rest = prod(table.shape[1:])
     first = factors[0]
     flat, budget = table.reshape(len(table), rest), BLOCK_BYTES if xp is np else DEVICE_BYTES
     flat = flat.astype(np.float64, copy=False) if xp is np else flat.to(first.dtype)  # type: ignore[attr-defined]
-    # Contract the first mode once an item where items are fewer than tuples.
+    # Contract the first mode once an item where items are fewer than observations.
     per_item = len(first) <= n and len(first) * rest * 8 <= budget
     shared = first @ flat if per_item else None
     out = np.empty((n, width)) if xp is np else first.new_empty((n, width), dtype=xp.float64)  # type: ignore[attr-defined]
@@ -725,7 +718,7 @@ class Problem:
     def __post_init__(self) -> None:
         for beta in self.betas:
             if not (np.isfinite(beta) and beta >= 0):
-                raise GinghamError(f"beta={beta} must be a finite number, not negative.")
+                raise GinghamError(f"beta={beta} must be a finite number ≥ 0.")
             if beta > MOST_BETA:
                 raise GinghamError(f"beta={beta:g} is too large: from {MOST_BETA:g} on, products with losses overflow.")
 
@@ -737,14 +730,12 @@ class Problem:
         """Sums over the tuples of a relation, which are all that a start asks of them."""
         return self.samples[relation].sums(self.cells[relation].features)
 
-    def with_betas(self, betas: Sequence[float]) -> Problem:
-        return replace(self, betas=tuple(betas))
-
     def objective(self, posterior: Posterior) -> Objective:
         """Every term of F at a posterior, from scratch."""
         return Objective(
             losses=tuple(
-                posterior.gibbs_loss(sample, relation) * sample.n_tuples for relation, sample in enumerate(self.samples)
+                posterior.gibbs_loss(sample, relation) * sample.n_observations
+                for relation, sample in enumerate(self.samples)
             ),
             information=information_terms(posterior),
             betas=self.betas,

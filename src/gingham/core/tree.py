@@ -21,11 +21,11 @@ class TreeLayout(NamedTuple):
     """Which combinations of items occur below each node."""
 
     below: tuple[Ints, ...]  # (items, children) of each inner node: the children's items in each combination
-    top: tuple[Ints, ...]  # (N,) of each root: its item in each tuple
+    top: tuple[Ints, ...]  # (N,) of each root: its item in each observation
 
 
 def lay_out(tree: Tree, codes: Sequence[Ints]) -> TreeLayout:
-    """Number the combinations that occur below each inner node; tuples meet at the roots only."""
+    """Number the combinations that occur below each inner node; observations meet at the roots only."""
     at = [np.asarray(code) for code in codes]
     below = []
     for children in tree.children:
@@ -153,8 +153,8 @@ PRIOR_WEIGHTS = np.geomspace(0.1, 1e6, 29)  # pseudo-counts among which the evid
 class TreeDensity:
     """p(x) = P(roots) Π_inner P(child clusters | cluster) Π_leaves p(x | cluster), hard clusters.
 
-    Every factor is a conditional law, so p sums to one however its tables are smoothed. Clusterings may
-    be shared between nodes; the laws are each node's own.
+    Every factor is a conditional distribution, so p sums to one however its tables are smoothed. Clusterings may
+    be shared between nodes; the distributions are each node's own.
     """
 
     tree: Tree
@@ -163,19 +163,19 @@ class TreeDensity:
     widths: tuple[int, ...]  # clusters of every node
     leaves: tuple[Floats, ...]  # arrays (n_items,), one per leaf: p_j(x)
     inner: tuple[Floats, ...]  # arrays (combinations,), one per inner node: P(child clusters)
-    roots: Floats  # (D_1, …, D_R): joint law of the root clusters
+    roots: Floats  # (D_1, …, D_R): joint distribution of the root clusters
 
     @cached_property
     def conditional(self) -> list[Floats]:
         """ln p(item | its cluster) of every node, by item."""
         result = []
-        for law, mode in zip((*self.leaves, *self.inner), self.tree.tables):
-            mass = np.bincount(self.labels[mode], law)
-            result.append(np.log(law) - np.log(mass[self.labels[mode]]))
+        for distribution, mode in zip((*self.leaves, *self.inner), self.tree.tables):
+            mass = np.bincount(self.labels[mode], distribution)
+            result.append(np.log(distribution) - np.log(mass[self.labels[mode]]))
         return result
 
     def log_density(self, codes: Sequence[Ints]) -> Floats:
-        """ln p of each tuple, shape (N,); −∞ for items never seen (code −1)."""
+        """ln p of each observation, shape (N,); −∞ for items never seen (code −1)."""
         at, items_at = clusters_of(self.tree, self.labels, codes, self.widths)
         known = np.all([np.asarray(code) >= 0 for code in codes], axis=0)
         density = np.log(self.roots[tuple(at[root] for root in self.tree.roots)])
@@ -187,7 +187,7 @@ class TreeDensity:
 def clusters_of(
     tree: Tree, labels: Sequence[Ints], codes: Sequence[Ints], widths: Sequence[int]
 ) -> tuple[list[Ints], list[Ints]]:
-    """Cluster, and item, of every node in every tuple."""
+    """Cluster, and item, of every node in every observation."""
     items = [np.maximum(np.asarray(code), 0) for code in codes]
     at = [labels[mode][code] for mode, code in zip(tree.tables, items)]
     for children, mode in zip(tree.children, tree.tables[tree.n_leaves :]):
@@ -200,7 +200,7 @@ def clusters_of(
 def smoothed(counts: AnyArray, prior: Floats) -> Floats:
     """(counts + α·prior)/(N + α) with the α that makes the counts most probable.
 
-    The evidence is that of a Dirichlet law with mean ``prior`` and weight α, so nothing is left to tune.
+    The evidence is that of a Dirichlet distribution with mean ``prior`` and weight α, so nothing is left to tune.
     """
     counts, prior = np.asarray(counts, dtype=np.float64), np.asarray(prior, dtype=np.float64)
     prior = prior / prior.sum()
@@ -214,7 +214,7 @@ def smoothed(counts: AnyArray, prior: Floats) -> Floats:
 
 
 def product_law(table: Floats) -> Floats:
-    """The independent law with a table's margins."""
+    """The independent distribution with a table's margins."""
     result: Floats = np.ones(())
     for axis in range(table.ndim):
         margin = table.sum(axis=tuple(k for k in range(table.ndim) if k != axis))
@@ -224,6 +224,8 @@ def product_law(table: Floats) -> Floats:
 
 def multi_information(table: Floats) -> float:
     """Σ_k H(C_k) − H(C_1, …, C_K), nats."""
-    law = table / table.sum()
-    margins = [law.sum(axis=tuple(j for j in range(law.ndim) if j != k)) for k in range(law.ndim)]
-    return float(xlogy(law, law).sum() - sum(xlogy(m, m).sum() for m in margins))
+    distribution = table / table.sum()
+    margins = [
+        distribution.sum(axis=tuple(j for j in range(distribution.ndim) if j != k)) for k in range(distribution.ndim)
+    ]
+    return float(xlogy(distribution, distribution).sum() - sum(xlogy(m, m).sum() for m in margins))

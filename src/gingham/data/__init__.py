@@ -1,4 +1,4 @@
-"""What was observed: modes and their items, label alphabets, weighted labelled tuples."""
+"""What was observed: modes and their items, label alphabets, weighted labelled observations."""
 
 from gingham.data.sample import Alphabet, Bounds, Features, Mode, Moments, OneHot, Sample
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike, TableLike
-from gingham.data.sample import MOST_WEIGHT, Mode, need_unmasked
+from gingham.data.sample import MOST_WEIGHT, Mode, default_names, need_unmasked
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Tuples(NamedTuple):
-    """Observed tuples: ids (N, d) and labels (N,); unpack as ``X, y``."""
+    """Observations: ids (N, d) and labels (N,); unpack as ``X, y``."""
 
     X: AnyArray
     y: AnyArray
@@ -45,7 +45,7 @@ class Labelled(NamedTuple):
 class Columns(NamedTuple):
     """d columns of ids, each of length N, and their names."""
 
-    columns: list[AnyArray]
+    columns: list[Any]  # arrays, or what was numbered while it was read, `Coded`
     names: list[str]
 
 
@@ -65,15 +65,27 @@ def as_frame(X: IntoDataFrame) -> nw.DataFrame[Any]:
     return nw.from_native(X, eager_only=True)
 
 
+def check_order(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse columns of ids that have the names of known ones and stand in another order."""
+    for name, own in zip(names, known):
+        if name != own and name in known:
+            raise GinghamError(
+                f"Column {name!r} stands where the model has {own!r}: its columns are {', '.join(known)}, in this "
+                "order."
+            )
+
+
 def id_columns(X: TableLike) -> Columns:
     """One array of ids per mode, from a frame (its columns), an array or a list of tuples.
 
     Columns keep their own types: a string column beside an integer column stays a string column.
     """
+    if isinstance(X, Columns):
+        return X
     if sparse.issparse(X):
         raise GinghamError(
-            "Sparse data was passed for X, which lists observed tuples (one row each, one id per mode). "
-            "Turn a sparse matrix of labels into tuples with gingham.from_matrix(X, missing='implicit')."
+            "Sparse data was passed for X, which lists observations (one row each, one id per mode). "
+            "Convert a sparse matrix of labels with gingham.from_matrix(X, missing='implicit')."
         )
     if is_frame(X):
         frame = as_frame(X)
@@ -89,14 +101,14 @@ def id_columns(X: TableLike) -> Columns:
         array = _object_array(X)
     if array.ndim != 2:
         raise GinghamError(
-            f"Expected 2D array, got {array.ndim}D array instead: X needs one row per observed tuple and one column "
-            "per mode. Reshape your data with X.reshape(-1, 1) if there is a single mode."
+            f"Expected 2D array, got {array.ndim}D array instead: X needs one row per observation and one column per "
+            "mode. Reshape your data with X.reshape(-1, 1) if there is a single mode."
         )
     if array.dtype.kind == "c":
-        raise GinghamError("Complex data not supported: ids are names or whole numbers.")
+        raise GinghamError("Complex data not supported: ids are strings or integers.")
     _check_shape(array.shape)
     columns = [typed(array[:, j]) for j in range(array.shape[1])]
-    return Columns(columns, [f"mode{j}" for j in range(array.shape[1])])
+    return Columns(columns, default_names(array.shape[1]))
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -114,7 +126,9 @@ def _object_array(X: TableLike) -> AnyArray:
         return np.asarray(rows)
     widths = {len(row) for row in rows}
     if len(widths) > 1:
-        raise GinghamError(f"The rows of X have different lengths ({sorted(widths)[:3]}…): every tuple needs d ids.")
+        raise GinghamError(
+            f"The rows of X have different lengths ({sorted(widths)[:3]}…): every row needs the same number of ids."
+        )
     array = np.empty((len(rows), widths.pop()), dtype=object)
     for i, row in enumerate(rows):
         array[i, :] = row
@@ -130,7 +144,7 @@ def typed(column: AnyArray) -> AnyArray:
         numbers = np.array(column.tolist())
         return numbers if numbers.dtype.kind in "iu" else column  # beyond 64 bits: floats, and two ids could be one
     if kinds and kinds <= {str, np.str_}:
-        return np.array(column.tolist()) if _as_wide_as(column) else column
+        return np.array(column.tolist()) if _fit_one_width(column) else column
     if kinds and kinds <= {float, np.float64}:
         return np.array(column.tolist())
     if any(issubclass(kind, (dict, list, set)) for kind in kinds):
@@ -140,11 +154,25 @@ def typed(column: AnyArray) -> AnyArray:
     return column
 
 
-def _as_wide_as(column: AnyArray) -> bool:
+def _fit_one_width(column: AnyArray) -> bool:
     """Whether texts can stand in places of one width: numpy forgets a NUL at the end, and pads all to the longest."""
     lengths = [len(text) for text in column]
     padded = 4 * max(lengths) * len(lengths)
     return (padded < WIDE or padded < 16 * sum(lengths)) and "\0" not in "".join(column)
+
+
+def column_of(frame: IntoDataFrame, name: str) -> AnyArray:
+    """One column of a frame."""
+    table = as_frame(frame)
+    need_columns(table.columns, [name])
+    return _series(table[name], name)
+
+
+def need_columns(there: Sequence[str], wanted: Iterable[str]) -> None:
+    """Refuse names that no column has."""
+    for name in wanted:
+        if name not in there:
+            raise GinghamError(f"There is no column {name!r}; the table has {', '.join(map(repr, there))}.")
 
 
 def _series(series: nw.Series[Any], name: str) -> AnyArray:
@@ -156,7 +184,7 @@ def _series(series: nw.Series[Any], name: str) -> AnyArray:
     if values.dtype.kind not in "iub" and series.null_count() > 0:  # with a null, whole numbers become others
         row = int(np.flatnonzero(series.is_null().to_numpy())[0])
         raise GinghamError(
-            f"Column {name!r} has a missing id (null or NaN) in row {row}. Drop the row or name the item."
+            f"Column {name!r} has a missing id (null or NaN) in row {row}. Drop the row, or fill in the id."
         )
     return typed(values)
 
@@ -196,6 +224,12 @@ def frame_values(frame: IntoDataFrame) -> dict[str, list[object]]:
 
 def without_column(X: TableLike, column: str | int) -> tuple[TableLike, AnyArray | None]:
     """A table without one of its columns (by name in a frame, or by position), and that column; None if absent."""
+    if isinstance(X, Columns):
+        name = column if isinstance(column, str) else dict(enumerate(X.names)).get(column)
+        if name not in X.names:
+            return X, None
+        kept = [(own, other) for own, other in zip(*X) if other != name]
+        return Columns(*map(list, zip(*kept))), np.asarray(X.columns[X.names.index(name)])
     import narwhals as nw
 
     if is_frame(X):
@@ -243,10 +277,7 @@ def from_frame(
     (['user', 'movie'], array([5, 3]), None)
     """
     table = as_frame(frame)
-    wanted = [*axes, label, *([weight] if weight else [])]
-    for name in wanted:
-        if name not in table.columns:
-            raise GinghamError(f"There is no column {name!r}; the table has {', '.join(map(repr, table.columns))}.")
+    need_columns(table.columns, [*axes, label, *([weight] if weight else [])])
     labels = _series(table[label], label)
     return table.select(list(axes)).to_native(), labels, None if weight is None else _series(table[weight], weight)
 
@@ -283,10 +314,10 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None, names: Names = N
         values = as_frame(plain).to_numpy() if is_frame(plain) else plain
         positions, y = from_matrix(values, missing)
         ids = [positions[:, at] if own is None else own[positions[:, at]] for at, own in enumerate(items)]
-        return Tuples(_named_rows(ids, axes or ("row", "column"), matrix), y)
+        return Tuples(_named_rows(ids, axes or default_names(2), matrix), y)
     if missing not in MISSING:
         raise GinghamError(
-            "Say what absent entries mean: missing='implicit' (not stored = missing, sparse only), "
+            "State what absent entries mean: missing='implicit' (not stored = missing, sparse only), "
             "missing='nan' (NaN = missing) or missing='none' (all were observed, zeros included)."
         )
     if sparse.issparse(matrix):
@@ -303,7 +334,7 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None, names: Names = N
         masked = np.ma.getmaskarray(matrix) if isinstance(matrix, np.ma.MaskedArray) else np.zeros(array.shape, bool)
         if missing == "none" and masked.any():
             place = tuple(np.argwhere(masked)[0].tolist())
-            raise GinghamError(f"Entry {place} is masked, which says that it is missing: use missing='nan'.")
+            raise GinghamError(f"Entry {place} is masked, that is, missing: use missing='nan'.")
         observed = ~(masked | np.isnan(array)) if missing == "nan" and array.dtype.kind == "f" else ~masked
         positions = np.argwhere(observed)
         values = array[observed]
@@ -422,7 +453,7 @@ def count_matrix(X: MatrixLike, model: str, allow_zero: bool = False) -> sparse.
         value = matrix.data[at]
         place = f"row {row}, column {int(matrix.indices[at])}"
         if np.isnan(value):
-            raise GinghamError(f"Input X contains NaN ({place}). A count that was not taken cannot be coded: drop it.")
+            raise GinghamError(f"Input X contains NaN ({place}). Counts cannot be missing: drop the entry.")
         if np.isinf(value):
             raise GinghamError(f"Input X contains infinity (inf) in {place}. Counts are finite.")
         raise GinghamError(
@@ -431,7 +462,7 @@ def count_matrix(X: MatrixLike, model: str, allow_zero: bool = False) -> sparse.
     if matrix.nnz and (matrix.data.max() > MOST_WEIGHT or matrix.data.sum() > MOST_WEIGHT):
         raise GinghamError(
             f"The counts passed to {model} add up to more than 2**53 (the largest is {matrix.data.max():g}), where "
-            "whole numbers cannot be told apart any more. Divide all of them by a number."
+            "integers are no longer exact in double precision. Divide all of them by a number."
         )
     matrix.eliminate_zeros()
     if matrix.nnz == 0 and not allow_zero:
@@ -439,9 +470,7 @@ def count_matrix(X: MatrixLike, model: str, allow_zero: bool = False) -> sparse.
     return matrix
 
 
-def from_tuples(
-    X: TableLike, sample_weight: npt.ArrayLike | None = None
-) -> tuple[sparse.csr_array, AnyArray, AnyArray]:
+def from_pairs(X: TableLike, sample_weight: npt.ArrayLike | None = None) -> tuple[sparse.csr_array, AnyArray, AnyArray]:
     """Pairs (N, 2) of ids as a sparse matrix of counts, with the ids of its rows and of its columns.
 
     Weights add up; a pair that is listed twice counts twice.
@@ -449,7 +478,7 @@ def from_tuples(
     Examples
     --------
     >>> import gingham as gg
-    >>> counts, rows, columns = gg.from_tuples([["ann", "tea"], ["bob", "tea"], ["bob", "tea"]])
+    >>> counts, rows, columns = gg.from_pairs([["ann", "tea"], ["bob", "tea"], ["bob", "tea"]])
     >>> counts.toarray(), rows, columns
     (array([[1.],
            [2.]]), array(['ann', 'bob'], dtype='<U3'), array(['tea'], dtype='<U3'))
@@ -531,7 +560,10 @@ def _category_columns(X: TableLike) -> list[AnyArray]:
         return [np.asarray(frame[:, j].to_numpy()) for j in range(frame.shape[1])]
     array = np.asarray(X)
     if array.ndim != 2:
-        raise GinghamError(f"Expected 2D array, got {array.ndim}D array instead: a table has instances and features.")
+        raise GinghamError(
+            f"Expected 2D array, got {array.ndim}D array instead: a table has instances and features. "
+            "Reshape your data with reshape(1, -1) if it is one instance."
+        )
     if array.dtype.kind == "c":
         raise GinghamError("Complex data not supported.")
     _check_shape(array.shape)
@@ -579,7 +611,7 @@ def to_anndata(model: Any, data: Any, key: str = "gingham") -> Any:
 
     Parameters
     ----------
-    model : model of two modes fitted on `from_anndata` tuples, or CoOccurrenceClustering fitted on ``data.X``
+    model : model of two modes fitted on `from_anndata` observations, or CoOccurrenceClustering fitted on ``data.X``
     data : AnnData
     key : str
 
@@ -614,14 +646,14 @@ def to_anndata(model: Any, data: Any, key: str = "gingham") -> Any:
 
 def _sides(model: Any, data: Any) -> list[tuple[Any, Any]]:
     """(items, memberships) of both modes."""
-    if hasattr(model, "row_memberships_"):
-        columns = model.column_memberships_
+    if hasattr(model, "memberships_"):
+        rows, columns = model.memberships_
         if columns is None:
-            raise GinghamError("Columns were left by themselves: there are no clusters of variables to write.")
-        shape = (len(model.row_memberships_), len(columns))
+            raise GinghamError("The columns were not clustered: there are no clusters of variables to write.")
+        shape = (len(rows), len(columns))
         if shape != tuple(data.shape):
             raise GinghamError(f"The model was fitted on {shape[0]} × {shape[1]} counts; the data is {data.shape}.")
-        return [(data.obs_names, model.row_memberships_), (data.var_names, columns)]
+        return [(data.obs_names, rows), (data.var_names, columns)]
     posterior = getattr(model, "posterior_", None)
     if posterior is None or len(posterior.assign) != 2:
         raise GinghamError(f"{type(model).__name__} has no clusters of two modes to write into an AnnData object.")

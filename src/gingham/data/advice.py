@@ -19,9 +19,9 @@ def advice_on(names: Sequence[str], n_items: Sequence[int], n_rows: int, labels:
         said += [says_alone(name, n, n_rows) for name, n in zip(names, n_items) if n_rows < SEVERAL * n]
     if labels is not None and n_rows >= FEW_ROWS and look_like_counts(labels):
         said.append(
-            f"The labels look like counts, from {labels.min():,.0f} to {labels.max():,.0f} with half of them up to "
-            f"{np.median(labels):,.0f}: a few large ones decide what is predicted. CoOccurrenceClustering "
-            "(--model cooccurrence, --weight) is for counts; or take their logarithms."
+            f"The labels look like counts, from {labels.min():,.0f} to {labels.max():,.0f} with half of them at most "
+            f"{np.median(labels):,.0f}. A few large values would determine the predictions. CoOccurrenceClustering "
+            "(--model cooccurrence, --weight) models counts; or take logarithms."
         )
     return said
 
@@ -40,6 +40,6 @@ def look_like_counts(numbers: Floats) -> bool:
 def says_alone(name: str, n_items: int, n_rows: int) -> str:
     """What to say of a side with about one row per item."""
     return (
-        f"{name!r} has {n_items:,} ids in {n_rows:,} rows, about one row each: nothing can be learned of an id that "
-        "occurs once. Is it a side, or does it number the rows?"
+        f"{name!r} has {n_items:,} ids in {n_rows:,} rows, about one row each. A model cannot learn about an id that "
+        "occurs once. Does this column number the rows?"
     )

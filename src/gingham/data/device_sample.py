@@ -1,4 +1,4 @@
-"""DeviceSample: tuples that lie on a GPU, where they are numbered, sorted and summed; the host sees ids and results."""
+"""DeviceSample: observations on a GPU, which numbers, sorts and sums them; the host sees ids and results."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class DeviceSample(Sample):
         return self
 
     def on_host(self) -> Sample:
-        """The same tuples as arrays."""
+        """The same observations as arrays."""
         return Sample(
             modes=self.modes,
             codes=tuple(on_host(code) for code in self.codes),
@@ -128,7 +128,7 @@ class DeviceSample(Sample):
         return SumsOnDevice(self, features, None if self.alphabet is None else self.alphabet.numbers)
 
     def layout(self, axis: int, features: Features, widths: Sequence[int], dtype: torch.dtype) -> DeviceRows:
-        """The tuples sorted for projection onto one position, for so many clusters of the others; kept once made."""
+        """The observations sorted for projection onto one position, by numbers of clusters of the others; cached."""
         others = [j for j in range(self.n_modes) if j != axis]
         n_others = [self.shape[j] for j in others]
         plan = layout_plan(self.shape[axis], features.size, widths, n_others, itemsize=dtype.itemsize)
@@ -171,7 +171,7 @@ class SumsOnDevice:
         return float(squares.sum() if self.sample.weights is None else squares @ self.sample.weights)
 
     def drawn(self, items: AnyArray, places: Floats) -> Floats:
-        # Few items are asked for: their tuples come to the host.
+        # Few items are asked for: their observations come to the host.
         wanted = to_device(np.unique(items).astype(np.int32))
         part = self.sample.take(torch.isin(self.sample.codes[0], wanted)).on_host()
         order = np.lexsort((part.numbers(), part.codes[0]))

@@ -71,7 +71,7 @@ class FitRows:
             rows, ids = _rows_below(sample, symmetric, limit)
             keys, draws = _counted((ids << LABEL) | _labels(sample, rows), _draws(sample, rows))
             if len(keys) >= most or limit == WHOLE:
-                return cls._kept(keys, draws, limit, sample.n_tuples, symmetric, complete, most)
+                return cls._kept(keys, draws, limit, sample.n_observations, symmetric, complete, most)
             limit = min(WHOLE, 4 * limit, limit * 11 * most // max(10 * len(keys), 1))  # rows repeat: more of them fit
 
     @classmethod
@@ -131,7 +131,7 @@ class FitRows:
             known[:] = True
         strangers = np.any([on_host(code) < 0 for code in sample.codes], axis=0)
         n_strange = float(_draws(sample, np.flatnonzero(strangers)).sum()) * self.limit / WHOLE
-        own = FitRows(*_counted(keys, draws), self.limit, sample.n_tuples)
+        own = FitRows(*_counted(keys, draws), self.limit, sample.n_observations)
         return Met(
             n_compared=int(draws.sum()) + round(n_strange),
             n_same=int(draws[same].sum()),
@@ -181,19 +181,21 @@ def share_of_copies(times: Ints, continuous: bool = False) -> float:
     together, share = int(np.gcd.reduce(times)), 1.0 - len(times) / float(times.sum())
     if together > 1:
         raise RefusedCertificate(
-            f"Every row stands in the table {together} times, or a multiple of it, as if a file had been read "
-            f"{together} times, and copies are no further draws. {DRAWN_ONE_BY_ONE}"
+            f"Every row occurs {together} times, or a multiple of it, as if the file had been read "
+            f"{together} times, and copies are not further draws. {DRAWN_ONE_BY_ONE}"
         )
     if share >= MANY_REPEATS and (continuous or _too_regular(times)):
         raise RefusedCertificate(
-            f"{100 * share:.3g} % of the rows repeat others exactly, and not as independent draws would: "
-            f"{'labels that are any numbers do not repeat' if continuous else 'most of them occur equally often'}. "
-            f"Overlapping exports look so, and copies are no further draws. {DRAWN_ONE_BY_ONE}"
+            f"{100 * share:.3g} % of the rows repeat others exactly, more often than independent draws would: "
+            f"{'real-valued labels do not repeat' if continuous else 'most of them occur equally often'}. "
+            f"Overlapping exports look like this, and copies are not further draws. {DRAWN_ONE_BY_ONE}"
         )
     return share
 
 
-DRAWN_ONE_BY_ONE = "Leave them out; if all were drawn one by one, list the different rows with their counts as weights."
+DRAWN_ONE_BY_ONE = (
+    "Drop the copies; if all rows were drawn one by one, list the distinct rows with their counts as weights."
+)
 
 
 def _too_regular(times: Ints) -> bool:
@@ -233,7 +235,7 @@ class Met(NamedTuple):
             return False
         from scipy.special import betainc
 
-        # The chance of so many equal rows or more among as many draws: the upper tail of a binomial law.
+        # The chance of so many equal rows or more among as many draws: the upper tail of a binomial distribution.
         return float(betainc(self.n_same, self.n_compared - self.n_same + 1, self.repeats)) < SURE
 
 
@@ -273,9 +275,13 @@ def _rows_below(sample: Sample, symmetric: bool, limit: int) -> tuple[Ints, AnyA
 
 def _labels(sample: Sample, rows: Ints) -> AnyArray:
     """16 bits of the label of each row."""
-    letters = sample.alphabet
-    if letters is not None and sample.label_codes is not None:
-        table = _number_labels(letters.numbers) if letters.numeric else _mixed(_hashed(letters.values)) >> np.uint64(48)
+    label_values = sample.alphabet
+    if label_values is not None and sample.label_codes is not None:
+        table = (
+            _number_labels(label_values.numbers)
+            if label_values.numeric
+            else _mixed(_hashed(label_values.values)) >> np.uint64(48)
+        )
         return table[on_host(sample.label_codes[rows])]
     numbers = sample.numbers()
     return np.zeros(len(rows), np.uint64) if numbers is None else _number_labels(on_host(numbers[rows]))
@@ -316,10 +322,10 @@ def _hashed(values: AnyArray) -> AnyArray:
         return np.where(whole, as_whole, _mixed(_rounded(numbers).view(np.uint64)))
     if values.dtype.kind != "U":
         return values.astype(np.uint64 if values.dtype.kind == "u" else np.int64).view(np.uint64)
-    letters = np.ascontiguousarray(values).view(np.uint32).reshape(len(values), values.itemsize // 4)
+    label_values = np.ascontiguousarray(values).view(np.uint32).reshape(len(values), values.itemsize // 4)
     total = np.zeros(len(values), dtype=np.uint64)
-    for at, factor in enumerate(_mixed(np.arange(1, letters.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)):
-        total += letters[:, at] * factor  # nothing is added where a text has ended
+    for at, factor in enumerate(_mixed(np.arange(1, label_values.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)):
+        total += label_values[:, at] * factor  # nothing is added where a text has ended
     return total
 
 

@@ -21,6 +21,7 @@ from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
 from gingham.data.adapt import added_up, as_frame, id_columns, is_frame, typed
 from gingham.data.fit_rows import FitRows
 from gingham.data.sample import Alphabet, Features, Mode, Sample, need_moderate
+from gingham.data.sources import is_stream, opened
 from gingham.errors import GinghamError, GinghamWarning
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ PAIRS = ("all", "listed")
 NODE = "node"
 ASK = "say hyperedges=True if each row is a set of nodes"
 Ids = Sequence[object] | AnyArray
+Weight = str | Sequence[float] | AnyArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +62,10 @@ class PairSample(Sample):
         return self.modes[0].n_items
 
     @property
-    def n_tuples(self) -> float:
+    def n_observations(self) -> float:
         """N: observed pairs (sets of d nodes in a hypergraph), absent ones counted where all were observed."""
         if not self.complete:
-            return Sample.n_tuples.fget(self)  # type: ignore[attr-defined]
+            return Sample.n_observations.fget(self)  # type: ignore[attr-defined]
         pairs = comb(self.n_nodes, self.n_modes)
         return float(pairs * factorial(self.n_modes) if self.directed else pairs)
 
@@ -154,7 +156,7 @@ def hard_labels(assign: Floats) -> Ints | None:
 def all_pairs(assign: Floats, d: int = 2, directed: bool = False) -> Floats:
     """How many tuples of d different nodes meet in each block, shape (m, …, m).
 
-    Ordered tuples when directed; otherwise each set once, spread evenly over the d! orders of its blocks.
+    Ordered observations when directed; otherwise each set once, spread evenly over the d! orders of its blocks.
     """
     q = np.asarray(assign, dtype=np.float64)
     return _over_coincidences(d, directed, q.shape[1], lambda group: same_node(q, group))
@@ -216,7 +218,7 @@ def from_graph(
     *,
     pairs: str | MatrixLike = "all",
     directed: bool | None = None,
-    weight: str | None = "weight",
+    weight: Weight = "weight",
     nodes: Ids | None = None,
     hyperedges: bool = False,
 ) -> PairSample:
@@ -226,7 +228,8 @@ def from_graph(
     ----------
     graph : scipy sparse matrix or array, square ndarray, networkx graph, edge list, or frame
         An edge list is a list of tuples or an (E, 2) or (E, 3) array; a frame has two columns of node ids. A third
-        column holds the weights, numbers. A PairSample is passed on.
+        column holds the weights, numbers. A path or the address of a query is read as a frame; a PairSample is
+        passed on.
     pairs : {"all", "listed"} or mask
         Which pairs were observed. "all": every pair, and one that is not listed has weight 0. "listed":
         those in the list only (in a dense matrix, those that are not NaN; in a sparse one, those that
@@ -236,26 +239,30 @@ def from_graph(
         None reads it off the graph: networkx says so, a matrix is directed if it is not symmetric,
         a list or frame is taken as undirected (with a warning where some pairs are listed in both orders and
         others in one).
-    weight : str or None
+    weight : str, sequence of numbers or None
         Name of the weight attribute or column; None takes every edge with weight 1. A matrix of numbers has weights,
-        one of booleans has none.
+        one of booleans has none. Numbers are the weights of the rows of a list or frame, of sets of nodes too.
     nodes : sequence, optional
         All node ids, for lists and frames in which some node has no edge.
     hyperedges : bool
         Whether each row of a list or frame is a set of nodes, two or more: then all columns are nodes, but for the
-        column of a frame that ``weight`` names.
+        column of a frame that ``weight`` names. Weights of the rows of a list are given as ``weight``.
 
     Examples
     --------
     >>> import gingham as gg
     >>> pairs = gg.from_graph([(0, 1), (1, 2)])
-    >>> pairs.n_nodes, pairs.n_tuples  # the pair (0, 2) was observed, too: it is not joined
+    >>> pairs.n_nodes, pairs.n_observations  # the pair (0, 2) was observed, too: it is not joined
     (3, 3.0)
     >>> gg.from_graph([("a", "b", 9), ("b", "c", 2)]).labels  # the third column holds weights
+    array([9., 2.])
+    >>> gg.from_graph([("a", "b", "c"), ("b", "c", "d")], hyperedges=True, weight=[9, 2]).labels
     array([9., 2.])
     """
     if isinstance(graph, PairSample):
         return graph
+    if is_stream(graph):
+        graph = opened(graph, whole=True).X
     edges = _read(graph, weight, nodes, isinstance(pairs, str) and pairs == "listed", hyperedges)
     edges = _without_loops(edges)
     if directed is None:
@@ -303,7 +310,18 @@ def _sample(edges: Edges, directed: bool, complete: bool) -> PairSample:
     )
 
 
-def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool, hyperedges: bool) -> Edges:
+def _read(graph: object, weight: Weight, nodes: Ids | None, listed: bool, hyperedges: bool) -> Edges:
+    if weight is not None and not isinstance(weight, str):
+        given = np.asarray(weight)
+        listed_edges = _read(graph, None, nodes, listed, hyperedges)
+        many = len(listed_edges.ends)
+        if listed_edges.directed is not None:
+            raise GinghamError(
+                "Numbers as weight= belong to the rows of a list or frame, but this graph already has weights."
+            )
+        if given.shape != (many,) or given.dtype.kind not in "biuf":
+            raise GinghamError(f"weight= has shape {given.shape}; it needs a number for each of the {many} rows.")
+        return listed_edges._replace(weights=given.astype(np.float64), weighted=given.dtype.kind != "b")
     if is_frame(graph):
         return _from_frame(as_frame(graph), weight, nodes, hyperedges)
     known = sparse.issparse(graph) or hasattr(graph, "is_directed")
@@ -320,7 +338,7 @@ def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool, hy
 
 def _from_sparse(matrix: sparse.sparray, nodes: Ids | None, weight: str | None) -> Edges:
     if matrix.shape[0] != matrix.shape[1]:
-        raise GinghamError(f"An adjacency matrix is square; this one has shape {matrix.shape}.")
+        raise GinghamError(f"An adjacency matrix must be square, but this one has shape {matrix.shape}.")
     entries = added_up(matrix)
     difference = (matrix != matrix.T).nnz if matrix.shape[0] else 0
     values = np.ones(entries.nnz) if weight is None else np.asarray(entries.data, dtype=np.float64)
@@ -340,8 +358,8 @@ def _from_dense(matrix: AnyArray, nodes: Ids | None, listed: bool, weight: str |
     if missing.any() and not listed:
         i, j = np.argwhere(missing)[0]
         raise GinghamError(
-            f"Entry ({i}, {j}) is NaN. If NaN marks pairs that were not observed, say pairs='listed'; "
-            "with pairs='all' every entry needs a number."
+            f"Entry ({i}, {j}) is NaN. If NaN marks unobserved pairs, set pairs='listed'; with pairs='all' every entry "
+            "needs a number."
         )
     ends = np.argwhere(~missing if listed else matrix != 0)
     symmetric = bool(np.array_equal(matrix, matrix.T, equal_nan=True))
@@ -397,7 +415,7 @@ def _from_list(graph: object, weight: str | None, nodes: Ids | None, hyperedges:
         rows = [tuple(row) for row in cast("Iterable[Iterable[object]]", graph)]
     except TypeError:
         raise GinghamError(
-            "This is no graph I know: give a scipy sparse matrix, a square array, a networkx graph, a list of edges "
+            "Unsupported graph: give a scipy sparse matrix, a square array, a networkx graph, a list of edges "
             "or a frame."
         ) from None
     widths = {len(row) for row in rows}
@@ -412,8 +430,8 @@ def _from_list(graph: object, weight: str | None, nodes: Ids | None, hyperedges:
         if wrong is not None:
             many = f"{width} entries" if width > 3 else "a third entry that is no number"
             raise GinghamError(
-                f"Edge {wrong}, {rows[wrong]}, has {many}: an edge has two nodes and perhaps a weight. Leave out "
-                f"what is neither, or {ASK}."
+                f"Edge {wrong}, {rows[wrong]}, has {many}: an edge has two nodes and optionally a weight. Remove other "
+                f"entries, or {ASK}."
             )
         weights, width = None if weight is None else np.array([row[2] for row in rows], dtype=np.float64), 2
     return _encoded([_objects([row[j] for row in rows]) for j in range(width)], weights, nodes)
@@ -455,7 +473,7 @@ def _without_loops(edges: Edges) -> Edges:
     nonzero = int((loops & (edges.weights != 0) & ~np.isnan(edges.weights)).sum())
     if nonzero:
         warnings.warn(
-            f"{nonzero} self loops were left out: a pair has two different nodes.", GinghamWarning, stacklevel=3
+            f"{nonzero} self loops were dropped: a pair has two different nodes.", GinghamWarning, stacklevel=3
         )
     return edges._replace(ends=edges.ends[~loops], weights=edges.weights[~loops])
 
@@ -471,7 +489,7 @@ def _announce_direction(edges: Edges) -> None:
     if both and one:
         warnings.warn(
             f"{both:,} pairs are listed in both orders and {one:,} in one, as in a directed graph. The order is "
-            "ignored: say directed=True (--directed) if it matters, or directed=False (--undirected) if it does not.",
+            "ignored: set directed=True (--directed) if it matters, or directed=False (--undirected) if it does not.",
             GinghamWarning,
             stacklevel=4,
         )

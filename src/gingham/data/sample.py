@@ -1,18 +1,18 @@
-"""What was observed, as values: modes, alphabets, features of labels, and samples of weighted, labelled tuples.
+"""What was observed, as values: modes, alphabets, features of labels, and samples of weighted, labelled observations.
 
 A `Mode` numbers its items, an `Alphabet` numbers the label values, `Features` are the numbers that a cell needs of a
 label. A `Sample` is N weighted, labelled tuples of item codes, the one layout below the door, with sums asked of it.
 
 A row of weight w stands for w independent draws, and whoever divides data divides draws, never rows: rows that are put
-together lose their independence. If equal tuples are one row with a count, a row on one side of a split keeps all its
-twins from the other side. So the draws of a row may fall on both sides.
+together lose their independence. If equal observations are one row with a count, a row on one side of a split keeps
+all its twins from the other side. So the draws of a row may fall on both sides.
 """
 
 from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, beside, namespace, on_host
 from gingham.data.fit_rows import FitRows
+from gingham.engine.files import BLOCK, by_blocks, gathered, in_file, room
 from gingham.engine.place import Work, goes_to_device
 from gingham.engine.project import Rows
 from gingham.engine.sums import Sums, SumsOfRows
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 MAX_ITEMS = 2**31 - 1
 MAX_LABELS = 100_000
 LARGEST = 1e50  # of labels: their fourth powers, weighted and added up, are still numbers
-MOST_WEIGHT = 2.0**53  # of all tuples together: beyond it, whole numbers are not told apart
+MOST_WEIGHT = 2.0**53  # of all observations together: beyond it, whole numbers are not told apart
 CHUNK = 2**16  # labels that are looked at together
 MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
 
@@ -47,17 +48,17 @@ def need_unmasked(values: object, what: str) -> None:
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
         where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
-        raise GinghamError(f"{what} is masked in {where}: what is missing is left out, in all arguments alike.")
+        raise GinghamError(f"{what} is masked in {where}: drop missing entries from all arguments.")
 
 
 def need_moderate(values: AnyArray, what: str, largest: float = LARGEST) -> None:
     """Refuse numbers that cannot be computed with."""
     if namespace(values) is np and values.dtype.kind != "f":
         return
-    if len(values) and not float(abs(values).max()) <= largest:
+    if len(values) and not max(float(values.max()), -float(values.min())) <= largest:
         row = int(abs(values).argmax())
         raise GinghamError(
-            f"{what} {float(values[row]):g} in row {row} is too large to compute with, beyond {largest:g}. "
+            f"{what} {float(values[row]):g} in row {row} is too large: the limit is {largest:g}. "
             f"Divide all of them by a number."
         )
 
@@ -75,19 +76,18 @@ def as_column(values: npt.ArrayLike, name: str) -> AnyArray:
         row = int(np.flatnonzero(~np.isfinite(column))[0])
         what = "NaN" if np.isnan(column[row]) else "infinity (inf)"
         raise GinghamError(
-            f"Column {name!r} has {what} in row {row}: an item needs an id. Drop the row or give the item a name."
+            f"Column {name!r} has {what} in row {row}: every item needs an id. Drop the row, or fill in the id."
         )
     if column.dtype.kind in "mM" and np.isnat(column).any():
         row = int(np.flatnonzero(np.isnat(column))[0])
-        raise GinghamError(f"Column {name!r} has a missing id (NaT) in row {row}. Drop the row or give it a name.")
+        raise GinghamError(f"Column {name!r} has a missing id (NaT) in row {row}. Drop the row, or fill in the id.")
     if column.dtype.kind == "c":
         raise GinghamError(f"Complex data not supported: column {name!r} has complex numbers as ids.")
     if column.dtype.kind == "O":
         for row, value in enumerate(column):
             if value is None or value != value:
                 raise GinghamError(
-                    f"Column {name!r} has a missing id (None or NaN) in row {row}. "
-                    "Drop the row or give the item a name."
+                    f"Column {name!r} has a missing id (None or NaN) in row {row}. Drop the row, or fill in the id."
                 )
     return column
 
@@ -138,7 +138,7 @@ def joined_ids(columns: Sequence[AnyArray]) -> AnyArray:
     if alike:
         return np.concatenate(columns)
     if kinds & set("mM"):  # numpy counts them in units of its own, so that they would not be the same ids any more
-        raise GinghamError("Ids are dates or times in one place and something else in another. Make them one type.")
+        raise GinghamError("Some ids are dates or times and others are not. Make them one type.")
     values = [value for column in columns for value in column.tolist()]
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
@@ -169,6 +169,32 @@ def checked_items(items: AnyArray, name: str) -> AnyArray:
     return items
 
 
+def default_names(d: int) -> list[str]:
+    """Names of the columns of ids that come without names."""
+    return ["row", "column"] if d == 2 else [f"axis {j + 1}" for j in range(d)]
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of ids that was numbered while it was read; as an array it is the ids themselves."""
+
+    items: AnyArray  # different ids, sorted as `distinct` sorts them
+    codes: Ints  # (N,) int32, positions among the items; they may lie in a file
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: AnyArray) -> Coded:
+        return Coded(self.items, self.codes[rows])
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
+        return np.asarray(self.items[self.codes], dtype=dtype)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.items.dtype
+
+
 @savable
 @dataclass(frozen=True, eq=False)
 class Mode:
@@ -178,7 +204,12 @@ class Mode:
     items: AnyArray  # (n_items,) distinct ids; the position of an id is its code
 
     @classmethod
-    def of(cls, values: npt.ArrayLike, name: str) -> Mode:
+    def of(cls, values: npt.ArrayLike | Coded, name: str) -> Mode:
+        if isinstance(values, Coded):
+            there = np.zeros(len(values.items), dtype=bool)
+            for start in range(0, len(values), BLOCK):
+                there[values.codes[start : start + BLOCK]] = True
+            return cls(name, checked_items(values.items if there.all() else values.items[there], name))
         return cls(name, checked_items(distinct(as_column(values, name), name), name))
 
     @property
@@ -189,8 +220,13 @@ class Mode:
     def _index(self) -> dict[object, int]:
         return {item: code for code, item in enumerate(self.items.tolist())}
 
-    def encode(self, values: npt.ArrayLike) -> Ints:
+    def encode(self, values: npt.ArrayLike | Coded) -> Ints:
         """Codes (int32) of ids; −1 for ids this mode has never seen."""
+        if isinstance(values, Coded):
+            if values.items is self.items:
+                return values.codes
+            own, codes = self.encode(values.items), values.codes
+            return by_blocks(lambda rows: own[codes[rows]], len(codes), codes)
         column = as_column(values, self.name)
         numeric = "biuf"
         same_kind = column.dtype.kind == self.items.dtype.kind or (
@@ -210,10 +246,10 @@ class Mode:
             return np.where((self.items[at] == column) & exact, at, -1).astype(np.int32)
         index = self._index
         try:
-            codes = [index.get(value, -1) for value in column.tolist()]
+            found = [index.get(value, -1) for value in column.tolist()]
         except TypeError as error:
             raise GinghamError(f"Column {self.name!r} has an id that is not hashable: {error}.") from None
-        return np.asarray(codes, dtype=np.int32)
+        return np.asarray(found, dtype=np.int32)
 
     def _look_up(self, column: Ints, low: int, high: int) -> Ints:
         """Codes of whole numbers that lie close together: one entry of a table each, no search."""
@@ -254,7 +290,7 @@ class Alphabet:
         # the length of a range can be beyond what len() tells
         n_values = (values.stop - values.start) // values.step if isinstance(values, range) else length_hint(values)
         if n_values > MAX_LABELS:
-            raise GinghamError(f"alphabet= has {n_values:,} label values; at most {MAX_LABELS:,} can be told apart.")
+            raise GinghamError(f"alphabet= has {n_values:,} label values; at most {MAX_LABELS:,} are supported.")
         column = np.asarray(values if isinstance(values, np.ndarray) else list(values))
         if column.ndim != 1 or len(column) == 0:
             raise GinghamError("alphabet= needs a flat list with at least one label value.")
@@ -278,7 +314,7 @@ class Alphabet:
 
     @property
     def numbers(self) -> Floats:
-        """Label values as numbers (their positions where they are names)."""
+        """Label values as numbers; named labels are replaced by their positions."""
         if self.numeric:
             return self.values.astype(np.float64)
         return np.arange(self.size, dtype=np.float64)
@@ -305,7 +341,7 @@ class Alphabet:
             row = int(xp.argmax(1 * wrong))
             shown = ", ".join(str(v) for v in self.values[:8]) + (", …" if self.size > 8 else "")
             raise GinghamError(
-                f"Label {on_host(labels[row])[()]!r} in row {row} is not in the alphabet ({shown}). "
+                f"Label {on_host(labels[row]).item()!r} in row {row} is not in the alphabet ({shown}). "
                 "Extend alphabet= or correct the row."
             )
         return at
@@ -363,9 +399,9 @@ class Bounds:
 
 
 class Features(ABC):
-    """t(y), K numbers of a label; statistics are their sums over tuples."""
+    """t(y), K numbers of a label; statistics are their sums over observations."""
 
-    one_hot: ClassVar[bool]  # whether t(y) is, so that kernels can use label codes instead of K numbers a tuple
+    one_hot: ClassVar[bool]  # whether t(y) is, so that kernels can use label codes instead of K numbers per observation
     size: int  # K
 
     @abstractmethod
@@ -374,7 +410,7 @@ class Features(ABC):
 
     @abstractmethod
     def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
-        """t(y_e) for every tuple, dense, shape (…, K)."""
+        """t(y_e) for every observation, dense, shape (…, K)."""
 
     @abstractmethod
     def count(self, statistics: AnyArray) -> AnyArray:
@@ -428,7 +464,7 @@ class Moments(Features):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Observed tuples (x_1, …, x_d, y) with weights.
+    """Observations (x_1, …, x_d, y) with weights.
 
     A mode that is met twice (a graph) stands at both positions as the same Mode object.
 
@@ -465,12 +501,13 @@ class Sample:
     alphabet: Alphabet | None = None
     label_codes: Ints | None = None
     weights: Floats | None = None
-    # What has been made of the tuples. Not an argument: `replace` begins with none, for other tuples have other ones.
+    # What has been made of the observations. Not an argument: `replace` begins with none, for other observations have
+    # other ones.
     _layouts: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def complete(self) -> bool:
-        """Whether tuples that are not listed were observed, too, with label 0; see `PairSample`."""
+        """Whether observations that are not listed were observed, too, with label 0; see `PairSample`."""
         return False
 
     @classmethod
@@ -493,7 +530,7 @@ class Sample:
         """
         columns = cls.brought(columns)
         if modes is None:
-            names = names or [f"mode{j}" for j in range(len(columns))]
+            names = names or default_names(len(columns))
             modes, codes = zip(*(cls.numbered(column, name) for column, name in zip(columns, names)))
         else:
             codes = tuple(cls.encoded(mode, column) for mode, column in zip(modes, columns))
@@ -501,8 +538,8 @@ class Sample:
                 if len(code) and code.min() < 0 and not unseen:
                     row = int(namespace(code).argmax(1 * (code < 0)))
                     raise GinghamError(
-                        f"Column {mode.name!r}, row {row}: this id was not among the items of the mode. "
-                        "Only ids seen in training can be used here."
+                        f"Column {mode.name!r}, row {row}: this id is unknown. Only ids of the training data can be "
+                        "used here."
                     )
         n_rows = len(codes[0])
         labels = label_codes = None
@@ -512,11 +549,17 @@ class Sample:
             if len(y) != n_rows:
                 raise GinghamError(f"X has {n_rows} rows but y has {len(y)}.")
             if alphabet is not None:
-                label_codes = cls.column(alphabet.encode(y))
-                labels = alphabet.numbers[label_codes] if numbers and not cls.on_device else None
+                label_codes = by_blocks(lambda rows: cls.column(alphabet.encode(y[rows])), n_rows, codes[0])
+                if numbers and not cls.on_device:
+                    values, at = alphabet.numbers, label_codes
+                    labels = by_blocks(lambda rows: values[at[rows]], n_rows, codes[0])
             else:
                 try:
-                    labels = y.double() if cls.on_device else y.astype(np.float64)  # type: ignore[attr-defined]
+                    labels = (
+                        y.double()  # type: ignore[attr-defined]
+                        if cls.on_device
+                        else by_blocks(lambda rows: y[rows].astype(np.float64), n_rows, codes[0])
+                    )
                 except (TypeError, ValueError) as error:
                     raise GinghamError(f"This loss needs labels that are numbers: {error}.") from None
                 need_moderate(labels, "Label")
@@ -531,7 +574,7 @@ class Sample:
         )
 
     def placed(self) -> DeviceSample:
-        """The same tuples on the device, copied once and kept."""
+        """The same observations on the device, copied once and kept."""
         from gingham.data.device_sample import DeviceSample
 
         if ("device",) not in self._layouts:
@@ -562,16 +605,27 @@ class Sample:
         return np.asarray(values)
 
     @property
+    def in_file(self) -> bool:
+        """Whether the columns are larger than memory and lie in files."""
+        return in_file(self.codes[0])
+
+    def few(self, n: int, rng: np.random.Generator) -> Sample:
+        """At most n rows of a sample in files, drawn at random; one in memory is as it is."""
+        if not self.in_file or self.n_rows <= n:
+            return self
+        return self.take(np.sort(rng.choice(self.n_rows, n, replace=False)))
+
+    @property
     def n_modes(self) -> int:
         return len(self.modes)
 
     @property
     def n_rows(self) -> int:
-        """Stored tuples; duplicates and weights not merged."""
+        """Stored observations; duplicates and weights not merged."""
         return len(self.codes[0])
 
     @property
-    def n_tuples(self) -> float:
+    def n_observations(self) -> float:
         """N: the total weight, in which a tuple of weight 2 counts twice."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
@@ -581,13 +635,13 @@ class Sample:
 
     @property
     def has_unseen(self) -> bool:
-        """Whether some tuple has an item that its mode does not have (code −1)."""
+        """Whether some observation has an item that its mode does not have (code −1)."""
         if ("unseen",) not in self._layouts:
             self._layouts["unseen",] = any(bool(len(code)) and bool(code.min() < 0) for code in self.codes)
         return bool(self._layouts["unseen",])
 
     def with_others(self) -> Sample:
-        """The same tuples with one more item at the end of each mode, which stands for all that it does not have."""
+        """The same observations with one more item at the end of each mode, for all that the mode does not have."""
         wide = {id(mode): Mode(mode.name, np.arange(mode.n_items + 1)) for mode in self.modes}
         codes = tuple(np.where(code < 0, n, code).astype(np.int32) for code, n in zip(self.codes, self.shape))
         return replace(self, modes=tuple(wide[id(mode)] for mode in self.modes), codes=codes)
@@ -605,10 +659,13 @@ class Sample:
 
     def take(self, rows: AnyArray) -> Sample:
         """The sub-sample of the given rows (indices or mask); modes and alphabet stay."""
-        pick = lambda a: None if a is None else a[rows]  # noqa: E731
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        to_file = self.in_file and len(rows) > BLOCK
+        pick: Callable[[Any], Any] = lambda a: None if a is None else gathered(a, rows) if to_file else a[rows]  # noqa: E731
         return Sample(
             modes=self.modes,
-            codes=tuple(code[rows] for code in self.codes),
+            codes=tuple(pick(code) for code in self.codes),
             labels=pick(self.labels),
             alphabet=self.alphabet,
             label_codes=pick(self.label_codes),
@@ -619,31 +676,42 @@ class Sample:
         """Equal tuples (label included) as one with their weights added, in a fixed order.
 
         What is drawn from it then depends neither on the order of the rows nor on how repetitions are
-        written, and a tuple that is held out has no twin among the others.
+        written, and an observation that is held out has no twin among the others.
         """
-        columns = (*self.codes, *(() if self.labels is None else (self.labels,)))
         order = self._sorted()
-        changes = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
-        starts = np.flatnonzero(np.concatenate([[True], changes]))
-        weights: Floats = np.ones(self.n_rows) if self.weights is None else self.weights
-        totals = np.add.reduceat(weights[order], starts)
-        return replace(self.take(order[starts]), weights=None if (totals == 1).all() else totals)
+        changes = np.ones(self.n_rows, dtype=bool)
+        changes[1:] = False
+        for column in (*self.codes, *(() if self.labels is None else (self.labels,))):
+            inorder = gathered(column, order)
+            changes[1:] |= inorder[1:] != inorder[:-1]
+        starts = np.flatnonzero(changes)
+        if self.weights is None:
+            totals: Floats = np.diff(starts, append=self.n_rows).astype(np.float64)
+        else:
+            totals = np.add.reduceat(gathered(self.weights, order), starts)
+        different = self.take(order if len(starts) == len(order) else order[starts])
+        return replace(different, weights=None if (totals == 1).all() else totals)
 
     def _sorted(self) -> Ints:
         """``np.lexsort`` by codes, then labels: one sort by a joint code where it fits, labels only among equals."""
         if prod(self.shape) > 2**62 or any(int(code.min(initial=0)) < 0 for code in self.codes):
             return np.lexsort((*(() if self.labels is None else (self.labels,)), *self.codes[::-1]))
-        joint = np.ravel_multi_index(tuple(code.astype(np.int64) for code in self.codes), self.shape)
+        joint = by_blocks(
+            lambda rows: np.ravel_multi_index(tuple(code[rows].astype(np.int64) for code in self.codes), self.shape),
+            self.n_rows,
+            self.codes[0],
+        )
         order = np.argsort(joint, kind="stable")
         if self.labels is not None:
-            equal = np.diff(joint[order]) == 0
+            inorder = gathered(joint, order)
+            equal = inorder[1:] == inorder[:-1]
             among = np.concatenate([equal, [False]]) | np.concatenate([[False], equal])
             rows = order[among]
             order[among] = rows[np.lexsort((self.labels[rows], joint[rows]))]
         return order
 
     def fit_rows(self) -> FitRows:
-        """A sketch of these tuples, by which a model that has learned from them knows them again."""
+        """A sketch of these observations, by which a model that has learned from them knows them again."""
         return FitRows.of(self)
 
     def counts(self, axis: int) -> Floats:
@@ -669,25 +737,25 @@ class Sample:
         return self.labels  # type: ignore[return-value]
 
     def features_of(self, features: Features) -> Floats:
-        """t(y) of every tuple, shape (n_rows, K); tuples without labels count as ones."""
+        """t(y) of every observation, shape (n_rows, K); observations without labels count as ones."""
         labels = self.numbers()
         ones = namespace(self.codes[0]).ones_like(self.codes[0])
         return features.evaluate(ones if labels is None else labels, self.label_index if features.one_hot else None)
 
     def sums(self, features: Features) -> Sums:
-        """The sums over its tuples that starts, answers and certificates ask for."""
+        """The sums over its observations that starts, answers and certificates ask for."""
         return SumsOfRows(self, features, None if self.alphabet is None else self.alphabet.numbers)
 
     def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
-        """Cell statistics of all observed tuples from those of the listed ones (here the same)."""
+        """Cell statistics of all observations from those of the listed ones (here the same)."""
         return table
 
     def statistics(self, assigns: Sequence[Floats], features: Features, backend: str = "compiled") -> Floats:
-        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j] over all observed tuples, shape (m_1, …, m_d, K)."""
+        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j] over all observations, shape (m_1, …, m_d, K)."""
         return SumsOfRows(self, features).table(assigns, backend)
 
     def rows(self, axis: int, features: Features) -> Rows:
-        """The tuples grouped by the items of one position, in the kernels' layout (kept once made)."""
+        """The observations grouped by the items of one position, in the kernels' layout (kept once made)."""
         key = (axis, features)
         if key not in self._layouts:
             self._layouts[key] = self._group(axis, features)
@@ -698,7 +766,7 @@ class Sample:
 
         Made once and kept, for one width at a time; None where they would not pay.
         """
-        if self.n_modes != 2:
+        if self.n_modes != 2 or self.in_file:  # there the disk is what takes time
             return None
         from gingham.engine.project_compiled import make_tiles  # compiled code is loaded where it is used
 
@@ -712,7 +780,7 @@ class Sample:
 
         if self.has_unseen:
             raise GinghamError(
-                "Some tuples have items that were not in the training data: they cannot be learned from."
+                "Some rows have items that were not in the training data, so the model cannot learn from them."
             )
         codes = self.codes[axis]
         n_items = self.shape[axis]
@@ -731,14 +799,19 @@ class Sample:
             columns.append(self.weights)
         begin, found = grouping(codes, within, n_items, per_item, columns)
         weights = None if self.weights is None else found.pop()
-        dense = None if features.one_hot else np.ascontiguousarray(features.evaluate(found.pop()))
-        others = found[0] if len(found) == 1 else np.array(found, dtype=np.int32)
-        marks = None
+        dense = marks = None
         if label_codes is not None:
-            marks = np.repeat(np.tile(np.arange(per_item, dtype=np.int32), n_items), np.diff(begin))
+            marks = by_blocks(lambda rows: marked(begin, per_item, rows), self.n_rows, codes)
+        else:
+            own = found.pop()
+            dense = by_blocks(lambda rows: np.ascontiguousarray(features.evaluate(own[rows])), self.n_rows, codes)
+        others = found[0].reshape(1, -1) if len(found) == 1 else room((self.n_modes - 1, self.n_rows), np.int32, codes)
+        if len(found) != 1:
+            for row, column in zip(others, found):
+                row[:] = column
         return Rows(
             indptr=np.ascontiguousarray(begin[::per_item]),
-            others=others.reshape(self.n_modes - 1, self.n_rows),
+            others=others,
             labels=marks,
             features=dense,
             weights=weights,
@@ -747,8 +820,15 @@ class Sample:
         )
 
 
+def marked(begin: Ints, n_labels: int, rows: slice) -> Ints:
+    """The label codes of some rows that are grouped by item and label, of which each group begins at ``begin``."""
+    first, last = np.searchsorted(begin, [rows.start, rows.stop - 1], side="right") - 1 if rows.stop else (0, -1)
+    lengths: Ints = np.diff(np.clip(begin[first : last + 2], rows.start, rows.stop))  # type: ignore[assignment]
+    return np.repeat((np.arange(first, last + 1) % n_labels).astype(np.int32), lengths)
+
+
 def sample_kind(backend: str, work: Work) -> type[Sample]:
-    """Where tuples go: `DeviceSample` where torch was asked for or a GPU is faster, `Sample` otherwise."""
+    """Where observations go: `DeviceSample` where torch was asked for or a GPU is faster, `Sample` otherwise."""
     if not goes_to_device(backend, work):
         return Sample
     from gingham.data.device_sample import DeviceSample
@@ -776,16 +856,14 @@ def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None
         raise GinghamError(f"sample_weight has shape {weights.shape}; it needs one number per row, ({n_rows},).")
     if not np.isfinite(weights).all() or (weights < 0).any():
         row = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
-        raise GinghamError(
-            f"sample_weight is {weights[row]} in row {row}: weights are counts, finite and not negative."
-        )
+        raise GinghamError(f"sample_weight is {weights[row]} in row {row}: weights must be finite and ≥ 0.")
     if weights.max(initial=0.0) > MOST_WEIGHT or weights.sum() > MOST_WEIGHT:
         raise GinghamError(
-            f"sample_weight adds up to more than 2**53 (the largest is {weights.max():g}), where counts cannot be told "
-            "apart any more. Divide all weights by a number."
+            f"sample_weight adds up to more than 2**53 (the largest is {weights.max():g}), where integers are no "
+            "longer exact in double precision. Divide all weights by a number."
         )
     if weights.sum() <= 0:
-        raise GinghamError("All weights are zero: there is nothing to learn from.")
+        raise GinghamError("All weights are zero.")
     return weights
 
 
@@ -794,8 +872,8 @@ def tuples(
 ) -> Sample:
     """Rows as tuples for themselves, whatever a model makes of their labels; ``how`` is for `Sample.of`."""
     labels = np.asarray(y).ravel()
-    letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
-    return Sample.of(columns, labels, weights, alphabet=letters, **how)
+    label_values = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
+    return Sample.of(columns, labels, weights, alphabet=label_values, **how)
 
 
 MOST_DRAWS = 10**9 - 1  # that can be divided; as many as numpy draws without replacement from
@@ -835,8 +913,8 @@ def whole_counts(weights: Floats | None) -> Ints | None:
     if broken.any():
         row = int(np.flatnonzero(broken)[0])
         raise RefusedCertificate(
-            f"sample_weight is {weights[row]:g} in row {row}. A row of weight w stands for w independent draws, which "
-            "are counted and divided: weights must be whole numbers. Round them to counts, or leave them out."
+            f"sample_weight is {weights[row]:g} in row {row}. A row of weight w counts as w independent draws, so "
+            "weights must be integers. Round them, or omit them."
         )
     return weights.astype(np.int64)
 
@@ -870,7 +948,7 @@ def recorded_seed(random_state: int | None) -> int:
     if random_state is None:
         return fresh_seed()
     if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)):
-        raise GinghamError(f"random_state={random_state!r} must be a whole number, which is recorded, or None.")
+        raise GinghamError(f"random_state={random_state!r} must be an integer (which is recorded) or None.")
     if not 0 <= random_state <= LARGEST_SEED:
         raise GinghamError(f"random_state={random_state} must lie between 0 and {LARGEST_SEED}.")
     return int(random_state)

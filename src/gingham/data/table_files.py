@@ -1,21 +1,25 @@
-"""Tables from files: CSV, TSV, Parquet, NDJSON, gzipped or not, or from standard input."""
+"""Tables from files: CSV, TSV, Parquet, NDJSON, Excel, gzipped or not, or from standard input."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
+from gingham.data import databases
+from gingham.data.answers import NO_ANSWER, answers_of, nearest
 from gingham.errors import GinghamError
 from gingham.files import need_table
 
-FORMATS = ("csv", "tsv", "parquet", "ndjson")
+FORMATS = ("csv", "tsv", "parquet", "arrow", "ndjson", "excel")
 SUFFIXES = {
     ".csv": "csv",
     ".txt": "csv",
@@ -23,10 +27,14 @@ SUFFIXES = {
     ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
-}
-MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a missing number, in any case
+} | dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), "excel")
+SEPARATORS = ",;\t|"  # of the columns of a CSV file: the one that its first line has most of
+MISSING = (*NO_ANSWER, "none")  # words that stand for a missing number, in any case
 
 
 def read_table(
@@ -42,17 +50,23 @@ def read_table(
     """
     data = content_of(source) if data is None else data
     kind = format_of(source, kind)
-    shown = "standard input" if source == "-" else repr(source)
+    shown = "standard input" if source == "-" else databases.shown(source)
     if not data.strip():
         raise GinghamError(f"{shown} is empty.")
     try:
         if kind == "parquet":
             _try_parquet(data, shown)
             table = pl.read_parquet(io.BytesIO(data))
+        elif kind == "arrow":
+            table = pl.read_ipc(io.BytesIO(data))
         elif kind == "ndjson":
             table = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        elif kind == "excel":
+            table = pl.read_excel(io.BytesIO(data), engine="calamine", raise_if_empty=False)
         else:
-            table = _read_text(data, "\t" if kind == "tsv" else ",", is_id, shown)
+            table = _read_text(data, "\t" if kind == "tsv" else None, is_id, shown)
+    except ModuleNotFoundError:
+        raise GinghamError(f"{shown} is an Excel file: install gingham[excel] to read it, or save it as CSV.") from None
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         raise _unreadable(shown, kind, str(error)) from None
     except BaseException as error:  # a panic inside polars is no Exception
@@ -92,14 +106,30 @@ def _try_parquet(data: bytes, shown: str) -> None:
         raise _unreadable(shown, "parquet", tried.stdout.decode("utf-8", "replace") if tried.returncode == 3 else "")
 
 
-def _read_text(data: bytes, separator: str, is_id: Callable[[str], bool], shown: str) -> pl.DataFrame:
+def _read_text(data: bytes, separator: str | None, is_id: Callable[[str], bool], shown: str) -> pl.DataFrame:
     """A CSV or TSV file; the types of columns other than ids follow from all their values."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
+    if separator is None:
+        first = re.sub(rb'"[^"]*"', b"", data.lstrip().partition(b"\n")[0]).decode("utf-8", "replace")
+        separator = max(SEPARATORS, key=first.count)
     names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
     ids = {name: pl.String for name in names if is_id(name)}
     table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema_length=None, schema_overrides=ids)
-    return table.with_columns(text_as_ids(table[name]) for name in ids)
+    table = table.with_columns(text_as_ids(table[name]) for name in ids)
+    if separator == ",":  # "1,234" may then be a thousand, in quotes
+        return table
+    return table.with_columns(_decimals(table[name]) for name in names if name not in ids)
+
+
+def _decimals(column: pl.Series) -> pl.Series:
+    """Numbers that are written with a comma for the point, as numbers."""
+    if column.dtype != pl.String or not column.str.contains(r"^\s*-?\d+,\d+\s*$").any():
+        return column
+    point = column.str.replace(",", ".", literal=True)
+    numbers = numbers_with_missing_words(point).cast(pl.Float64, strict=False)
+    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING).sum()
+    return numbers if numbers.null_count() == column.null_count() + marked else column
 
 
 def text_as_ids(column: pl.Series) -> pl.Series:
@@ -118,8 +148,9 @@ def text_as_ids(column: pl.Series) -> pl.Series:
 
 
 def unfolded(
-    table: pl.DataFrame, axes: tuple[str, str], label: str, columns: Sequence[str], zeros: bool = True
-) -> pl.DataFrame:
+    table: pl.DataFrame, axes: tuple[str, str], label: str, columns: Sequence[str], zeros: bool = True,
+    steps: Mapping[str, Sequence[float]] | None = None,
+) -> pl.DataFrame:  # fmt: skip
     """A table with one side in its columns as rows of two ids and a label, row by row; empty cells are left out.
 
     Parameters
@@ -133,16 +164,21 @@ def unfolded(
         The columns of that side.
     zeros : bool
         Whether a zero was observed; where it only says that nothing was counted, it is left out.
+    steps : dict, optional
+        Where the columns are questions: the cells are answers as text then, and the numbers of a column that is named
+        here are moved to the nearest of its steps.
     """
     rows, side = axes
     missing = [name for name in columns if name not in table.columns]
     if missing:
-        raise GinghamError(f"The wide table has no column {missing[0]!r}, which the model knows.")
+        raise GinghamError(f"The wide table has no column {missing[0]!r}, which the model needs.")
     if len({rows, side, label}) < 3:
         raise GinghamError(f"The sides and the label of a wide table need three names: {rows}, {side}, {label}.")
     if rows not in table.columns:
         table = table.with_row_index(rows, offset=1)
     table = table.with_columns(numbers_with_missing_words(table[name]) for name in columns)
+    if steps is not None:
+        table = table.with_columns(_answers(table[name], steps.get(name)) for name in columns)
     number = "\0row"  # a name that no column of a text file has
     kept = table.select(pl.int_range(pl.len()).alias(number), rows, *columns)
     long = kept.unpivot(columns, index=[number, rows], variable_name=side, value_name=label)
@@ -157,6 +193,21 @@ def unfolded(
     return long.sort(number, place).drop(number)
 
 
+def _answers(column: pl.Series, steps: Sequence[float] | None) -> pl.Series:
+    """A column as answers; those that are none are missing."""
+    answers = answers_of(column.to_list())
+    there = ~np.isin(np.char.lower(answers), NO_ANSWER)
+    if steps is not None:
+        every = np.asarray(steps, dtype=np.float64)
+        answers = answers.astype(object)
+        answers[there] = answers_of(every[nearest(every, answers[there].astype(np.float64))].tolist())
+    return pl.Series(
+        column.name,
+        [answer if known else None for answer, known in zip(answers.tolist(), there.tolist())],
+        dtype=pl.String,
+    )
+
+
 def numbers_with_missing_words(column: pl.Series) -> pl.Series:
     """Numbers among which words like "nan" stand for missing values, which are read as text, as numbers again."""
     if column.dtype != pl.String:
@@ -168,7 +219,11 @@ def numbers_with_missing_words(column: pl.Series) -> pl.Series:
 
 
 def content_of(source: str) -> bytes:
-    """The bytes of a file or of standard input, unpacked."""
+    """The bytes of a file or of standard input, unpacked; of a query, its rows as an Arrow file."""
+    if databases.is_query(source):
+        stream = io.BytesIO()
+        pl.concat(databases.Query.of(source).batches()).write_ipc(stream)
+        return stream.getvalue()
     if source == "-":
         data = sys.stdin.buffer.read()
     else:
@@ -193,7 +248,11 @@ def format_of(name: str, kind: str | None) -> str:
         return kind
     if name == "-":
         return "csv"
+    if databases.is_query(name):
+        return "arrow"
     suffix = Path(name.removesuffix(".gz")).suffix.lower()
     if suffix not in SUFFIXES:
-        raise GinghamError(f"The kind of {name!r} cannot be told from its name; add --format {'|'.join(FORMATS)}.")
+        raise GinghamError(
+            f"The format of {name!r} cannot be inferred from its name: add --format {'|'.join(FORMATS)}."
+        )
     return SUFFIXES[suffix]

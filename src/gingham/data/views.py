@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from gingham.arrays import AnyArray, Floats, MatrixLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, MatrixLike
 from gingham.data.fit_rows import numbers_of_rows
 from gingham.data.sample import Mode, Sample, need_unmasked
 from gingham.errors import GinghamError
@@ -25,19 +25,23 @@ Matrix: TypeAlias = Floats | sparse.csr_array
 Parameter = TypeVar("Parameter")
 
 
-def as_views(views: Sequence[MatrixLike | None], at_least: int = 1, missing: bool = False) -> list[Any]:
+def as_views(
+    views: Sequence[MatrixLike | None], at_least: int = 1, missing: bool = False, present: Bools | None = None
+) -> list[Any]:
     """The views as float matrices with one number of rows, or a sentence about what is wrong.
 
     Row r of every view describes object r. At least so many are needed; with ``missing`` one may be None, a view that
-    was not observed.
+    was not observed. ``present`` (n_objects, n_views) says which objects have which view: the rows of others are zero.
     """
     if not isinstance(views, (list, tuple)):
         raise GinghamError(f"Views come as a list, one matrix per view: [X1, X2]. A {type(views).__name__} was given.")
     if len(views) < at_least:
         raise GinghamError(f"{at_least} views or more are needed, {len(views)} given.")
     matrices = [
-        None if missing and view is None else as_view(view, f"view {number}") for number, view in enumerate(views)
-    ]
+        None if missing and view is None
+        else as_view(view, f"view {number}", None if present is None else ~present[:, number])
+        for number, view in enumerate(views)
+    ]  # fmt: skip
     rows = {number: m.shape[0] for number, m in enumerate(matrices) if m is not None}
     if not rows:
         raise GinghamError("Every view is None: at least one view must be observed.")
@@ -53,13 +57,31 @@ def objects_of(matrices: Sequence[Any]) -> Sample:
     return Sample((Mode("object", numbers),), (np.arange(len(numbers), dtype=np.int32),))
 
 
-def as_view(values: MatrixLike, name: str) -> Matrix:
+def which_views(present: ArrayLike | None, n_views: int) -> Bools | None:
+    """Which objects have which view, as a Boolean matrix; None where all have all."""
+    if present is None:
+        return None
+    table = np.asarray(present)
+    if table.dtype != bool or table.ndim != 2 or table.shape[1] != n_views:
+        raise GinghamError(
+            f"present must be a Boolean matrix, one row per object and one column for each of {n_views} views; "
+            f"shape {table.shape} of {table.dtype} was given."
+        )
+    if not table.any(axis=1).all():
+        raise GinghamError(f"Object {int(np.argmin(table.any(axis=1)))} has no view: leave it out.")
+    few = np.flatnonzero(table.sum(axis=0) < 3)
+    if len(few):
+        raise GinghamError(f"View {few[0]} describes fewer than three objects: leave it out.")
+    return table
+
+
+def as_view(values: MatrixLike, name: str, absent: Bools | None = None) -> Matrix:
     """One view as a float64 matrix; strings, NaN and wrong shapes are refused with their place."""
     if sparse.issparse(values):
-        return _as_sparse(values, name)
+        return _as_sparse(values, name, absent)
     need_unmasked(values, name)
     if isinstance(values, np.ndarray):
-        return _as_dense(values, name)
+        return _as_dense(values, name, absent)
     frame = nw.from_native(values, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise GinghamError(f"{name} is a lazy frame: collect() it first.")
@@ -71,7 +93,7 @@ def as_view(values: MatrixLike, name: str) -> Matrix:
                     "Encode it (one-hot, TfidfVectorizer, …) or leave it out."
                 )
         values = frame.to_numpy()
-    return _as_dense(cast("npt.ArrayLike", values), name)
+    return _as_dense(cast("npt.ArrayLike", values), name, absent)
 
 
 def feature_names(values: object) -> AnyArray | None:
@@ -129,41 +151,54 @@ def per_view(value: Parameter | Sequence[Parameter], n_views: int, name: str) ->
     return value
 
 
-def _as_sparse(values: sparse.sparray, name: str) -> Matrix:
+def _as_sparse(values: sparse.sparray, name: str, absent: Bools | None) -> Matrix:
     if values.ndim != 2:
         raise GinghamError(f"{name} has {values.ndim} dimension(s); a view is a matrix, one row per object.")
     if values.dtype.kind not in "biuf":
-        raise GinghamError(f"{name} is a sparse matrix of {values.dtype}; real numbers are needed.")
+        raise GinghamError(f"{name} is a sparse matrix of {values.dtype}; only real numbers are supported.")
     matrix = sparse.csr_array(values, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
+    if absent is not None:
+        matrix.data[np.repeat(_of_length(absent, matrix, name), np.diff(matrix.indptr))] = 0.0
     if not np.isfinite(matrix.data).all():
         entry = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
         row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        raise GinghamError(f"{name} has NaN or infinity in row {row}. Fill the gap or drop the object.")
+        raise GinghamError(f"{name} has NaN or infinity in row {row}. Fill it in, or drop the object.")
     return _not_empty(matrix, name)
 
 
-def _as_dense(values: npt.ArrayLike, name: str) -> Floats:
+def _as_dense(values: npt.ArrayLike, name: str, absent: Bools | None) -> Floats:
     try:
         matrix = np.asarray(values)
         if matrix.dtype.kind == "c":
-            raise GinghamError(f"{name} has complex numbers; real numbers are needed.")
+            raise GinghamError(f"{name} has complex numbers; only real numbers are supported.")
         matrix = matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
         if isinstance(error, GinghamError):
             raise
         raise GinghamError(
-            f"{name} is not a matrix of numbers ({error}). "
-            "Turn text into numbers first, for instance with scikit-learn's TfidfVectorizer."
+            f"{name} is not a matrix of numbers ({error}). Convert text to numbers first, for example with "
+            "scikit-learn's TfidfVectorizer."
         ) from None
     if matrix.ndim != 2:
         hint = " Use reshape(-1, 1) if each object has one number." if matrix.ndim == 1 else ""
         raise GinghamError(f"{name} has {matrix.ndim} dimension(s); a view is a matrix, one row per object.{hint}")
+    if absent is not None:
+        matrix[_of_length(absent, matrix, name)] = 0.0
     if not np.isfinite(matrix).all():
         row, column = (int(place[0]) for place in np.nonzero(~np.isfinite(matrix)))
         what = "NaN" if np.isnan(matrix[row, column]) else "infinity"
-        raise GinghamError(f"{name} has {what} in row {row}, column {column}. Fill the gap or drop the object.")
+        raise GinghamError(
+            f"{name} has {what} in row {row}, column {column}. Fill it in, drop the object, or state with present= "
+            "which objects have the view."
+        )
     return _not_empty(matrix, name)
+
+
+def _of_length(absent: Bools, matrix: Matrix, name: str) -> Bools:
+    if len(absent) != matrix.shape[0]:
+        raise GinghamError(f"present has {len(absent)} rows; {name} has {matrix.shape[0]}.")
+    return absent
 
 
 def _not_empty(matrix: Matrix, name: str) -> Matrix:

@@ -1,8 +1,8 @@
-"""Planted data with known clusters: checkerboards, counts, tables that share a side, views, trees and graphs."""
+"""Planted data with known clusters: checkerboards, counts, trees and graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,13 +14,13 @@ from gingham.errors import GinghamError
 
 
 class PlantedGrid(NamedTuple):
-    """Tuples drawn from a checkerboard."""
+    """Observations drawn from a checkerboard."""
 
     X: Ints  # (N, d)
     y: Ints  # (N,), labels 0, …, n_labels − 1
     labels: tuple[Ints, ...]  # the planted cluster of each item, one per mode
     answers: Ints  # (m_1, …, m_d), the planted label of each cell
-    risk: float  # expected zero-one loss of the planted checkerboard on new tuples: no predictor does better
+    risk: float  # expected zero-one loss of the planted checkerboard on new observations: no predictor does better
 
 
 class PlantedCounts(NamedTuple):
@@ -35,13 +35,13 @@ class PlantedCounts(NamedTuple):
 def planted_grid(
     n_items: Sequence[int] = (200, 150),
     n_clusters: Sequence[int] = (4, 3),
-    n_tuples: int = 10_000,
+    n_observations: int = 10_000,
     *,
     n_labels: int = 5,
     noise: float = 0.2,
     seed: int = 0,
 ) -> PlantedGrid:
-    """Tuples whose label is that of their cell, but with probability ``noise`` another one, all alike.
+    """Observations whose label is that of their cell, but with probability ``noise`` another one, all alike.
 
     Items are drawn uniformly, clusters of one mode have distinct answers, and the best possible
     zero-one risk is ``noise``.
@@ -54,7 +54,7 @@ def planted_grid(
     rng = np.random.default_rng(seed)
     labels = tuple(_balanced(n, m, rng) for n, m in zip(n_items, n_clusters))
     answers = _distinct_answers(tuple(n_clusters), n_labels, rng)
-    X = np.column_stack([rng.integers(0, n, n_tuples) for n in n_items])
+    X = np.column_stack([rng.integers(0, n, n_observations) for n in n_items])
     clean = answers[tuple(label[X[:, j]] for j, label in enumerate(labels))]
     return PlantedGrid(X, _with_noise(clean, noise, n_labels, rng), labels, answers, float(noise))
 
@@ -62,7 +62,7 @@ def planted_grid(
 def planted_counts(
     n_items: tuple[int, int] = (120, 90),
     n_clusters: tuple[int, int] = (4, 3),
-    n_tuples: int = 20_000,
+    n_observations: int = 20_000,
     *,
     contrast: float = 8.0,
     seed: int = 0,
@@ -81,7 +81,7 @@ def planted_counts(
     drawn *= shares[0][:, None] * shares[1][None, :]
     joint = max(drawn / drawn.sum(axis=(1, 2), keepdims=True), key=_information)
     density = (joint / (np.outer(*(np.bincount(label) for label in labels))))[np.ix_(labels[0], labels[1])]
-    counts = rng.multinomial(n_tuples, density.ravel() / density.sum()).reshape(n_items)
+    counts = rng.multinomial(n_observations, density.ravel() / density.sum()).reshape(n_items)
     return PlantedCounts(counts, (labels[0], labels[1]), density, _information(joint))
 
 
@@ -117,65 +117,6 @@ def _distinct_answers(shape: tuple[int, ...], n_labels: int, rng: np.random.Gene
     return answers
 
 
-class PlantedRelations(NamedTuple):
-    """Relations over shared modes."""
-
-    # (X, y) by pair of mode names, as JointCoClustering takes them
-    relations: Mapping[tuple[str, str], tuple[Ints, Ints]]
-    labels: Mapping[str, Ints]  # planted cluster of each item, by mode name
-    risk: float  # expected zero-one loss of the planted clusters, in every relation
-
-
-class PlantedViews(NamedTuple):
-    """Views of the same objects: arrays (n, d_i), and the planted cluster of each object."""
-
-    views: tuple[Floats, ...]
-    labels: Ints
-
-
-def planted_relations(
-    n_items: Mapping[str, int] | None = None,
-    n_clusters: Mapping[str, int] | None = None,
-    pairs: Sequence[tuple[str, str]] = (("viewer", "movie"), ("movie", "genre")),
-    n_tuples: int = 5000,
-    *,
-    n_labels: int = 3,
-    noise: float = 0.1,
-    seed: int = 0,
-) -> PlantedRelations:
-    """Tables whose cells answer by one clustering of each mode, with ``noise`` of the labels replaced."""
-    sizes = {"viewer": 80, "movie": 60, "genre": 12} if n_items is None else dict(n_items)
-    clusters = dict.fromkeys(sizes, 3) if n_clusters is None else dict(n_clusters)
-    for pair in pairs:
-        for name in pair:
-            if name not in sizes or name not in clusters:
-                raise GinghamError(f"Mode {name!r} of pair {pair} has no entry in n_items and n_clusters.")
-    _check_noise(noise, n_labels)
-    rng = np.random.default_rng(seed)
-    labels = {name: _balanced(n, clusters[name], rng) for name, n in sizes.items()}
-    relations = {}
-    for first, second in pairs:
-        # a Latin pattern tells all clusters of both sides apart
-        answers = (np.arange(clusters[first])[:, None] + np.arange(clusters[second])) % n_labels
-        X = np.column_stack([rng.integers(0, sizes[name], n_tuples) for name in (first, second)])
-        clean = answers[labels[first][X[:, 0]], labels[second][X[:, 1]]]
-        relations[first, second] = (X, _with_noise(clean, noise, n_labels, rng))
-    return PlantedRelations(relations, labels, float(noise))
-
-
-def planted_views(
-    n: int = 300, n_clusters: int = 3, sizes: Sequence[int] = (10, 8), *, spread: float = 0.3, seed: int = 0
-) -> PlantedViews:
-    """Gaussian clusters seen through a random linear map in each view, with noise of its own."""
-    if n_clusters < 1 or n < n_clusters or len(sizes) < 2 or not spread >= 0:
-        raise GinghamError("At least one cluster, an object for each, two views and a spread from 0 are needed.")
-    rng = np.random.default_rng(seed)
-    labels = _balanced(n, n_clusters, rng)
-    shared = 2.0 * np.eye(n_clusters)[labels] + spread * rng.standard_normal((n, n_clusters))
-    views = tuple(shared @ rng.standard_normal((n_clusters, d)) + spread * rng.standard_normal((n, d)) for d in sizes)
-    return PlantedViews(views, labels)
-
-
 @dataclass(frozen=True, eq=False)
 class PlantedTree:
     """Labelled tuples of a planted tree, and the truth."""
@@ -189,7 +130,7 @@ class PlantedTree:
 
 
 def make_tree(
-    n_tuples: int,
+    n_observations: int,
     n_items: int = 100,
     n_clusters: int = 4,
     n_inner: int = 3,
@@ -224,10 +165,10 @@ def make_tree(
         merges = (sums, sums)
     if kind == "parity":
         answers = np.add.outer(np.arange(n_inner), np.arange(n_inner)) % n_labels
-    X = rng.integers(0, n_items, (n_tuples, 4))
+    X = rng.integers(0, n_items, (n_observations, 4))
     at = [leaf[column] for leaf, column in zip(leaves, X.T)]
     y = answers[merges[0][at[0], at[1]], merges[1][at[2], at[3]]]
-    y = np.where(rng.random(n_tuples) < noise, rng.integers(0, n_labels, n_tuples), y)
+    y = np.where(rng.random(n_observations) < noise, rng.integers(0, n_labels, n_observations), y)
     return PlantedTree(X, y, leaves, tuple(r.ravel() for r in merges), answers, noise * (1 - 1 / n_labels))
 
 
@@ -242,7 +183,7 @@ class PlantedSequences:
 
 
 def make_sequences(
-    n_tuples: int, n_residues: int = 20, n_clusters: int = 12, n_inner: int = 6, random_state: int = 0
+    n_observations: int, n_residues: int = 20, n_clusters: int = 12, n_inner: int = 6, random_state: int = 0
 ) -> PlantedSequences:
     """Protein-like 8-mers (P0 Fig. 9): four pairs of residues, their clusters C, and clusters D of C's pairs.
 
@@ -257,9 +198,9 @@ def make_sequences(
     spread = rng.gamma(0.5, size=(n_inner, n_clusters**2))
     pairs = [normalised(np.where(merges == d, spread[d], 0.0)) for d in range(n_inner)]
     tops = rng.dirichlet(np.full(n_inner**2, 0.3))
-    top = draw(rng, tops[None], np.zeros(n_tuples, dtype=np.int64))
+    top = draw(rng, tops[None], np.zeros(n_observations, dtype=np.int64))
     density = np.log(tops[top])
-    X = np.empty((n_tuples, 4), dtype=np.int64)
+    X = np.empty((n_observations, 4), dtype=np.int64)
     for side, inner in enumerate((top // n_inner, top % n_inner)):
         pair = draw(rng, pairs, inner)
         density += np.log(np.stack(pairs)[inner, pair])
@@ -279,9 +220,9 @@ def normalised(weights: Floats) -> Floats:
     return weights / weights.sum()
 
 
-def draw(rng: np.random.Generator, laws: Sequence[Floats] | AnyArray, given: Ints) -> Ints:
-    """One draw from law ``given[e]`` for each e."""
-    steps = np.cumsum(np.stack(list(laws)), axis=1)
+def draw(rng: np.random.Generator, distributions: Sequence[Floats] | AnyArray, given: Ints) -> Ints:
+    """One draw from distribution ``given[e]`` for each e."""
+    steps = np.cumsum(np.stack(list(distributions)), axis=1)
     u = rng.random(len(given))
     out = np.empty(len(given), dtype=np.int64)
     for k in np.unique(given):
@@ -317,7 +258,7 @@ def planted_graph(
     kind : {"assortative", "ring"}
         In a ring, cluster a is joined with clusters a − 1 and a + 1 and hardly with itself.
     exponent : float or None
-        Degree correction: node propensities follow a power law with this exponent (2.5, say), between
+        Degree correction: node propensities follow a power distribution with this exponent (2.5, say), between
         1 and √n times the least, so that nodes of one cluster have very different degrees.
     """
     if kind not in ("assortative", "ring"):

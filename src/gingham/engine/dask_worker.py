@@ -32,20 +32,17 @@ class Future(Protocol[AnyValue]):
 
 
 class Client(Protocol):
-    """What a fit asks of a dask client, or of `files.OutOfCore`. Futures among the arguments stand for their values."""
+    """What a fit asks of a dask client. Futures among the arguments stand for their values."""
 
     def submit(self, call: Callable[..., Value], *arguments: object, **scheduling: object) -> Future[Value]: ...
 
     def gather(self, futures: Sequence[Future[Value]]) -> Sequence[Value]: ...
 
 
-def submit(client: Client, all_threads: bool, call: Callable[..., Value], *arguments: object) -> Future[Value]:
-    """A future of ``call(…)``, which may use all threads or keeps to one."""
+def submit(client: Client, call: Callable[..., Value], *arguments: object) -> Future[Value]:
+    """A future of ``call(…)`` on one thread of a worker."""
     # A name of its own: the scheduler learns how long such tasks take by their names.
-    key = f"{call.__name__}-{uuid4().hex}"
-    if all_threads:
-        return client.submit(call, *arguments, pure=False, key=key)
-    return client.submit(on_one_thread, call, *arguments, pure=False, key=key)
+    return client.submit(on_one_thread, call, *arguments, pure=False, key=f"{call.__name__}-{uuid4().hex}")
 
 
 def on_one_thread(call: Callable[..., Value], part: object, *arguments: object) -> Value:
@@ -64,7 +61,7 @@ def hold(part: object) -> None:
             return
         try:
             finalize(part, _let_go, id(part)).atexit = False
-        except TypeError:  # tuples and numbers cannot be watched
+        except TypeError:  # observations and numbers cannot be watched
             return
         if not _held:
             _keep(True)
@@ -83,7 +80,7 @@ def _keep(steady: bool) -> None:
 
     A fixed threshold of memory that is given back also fixes the size from which an array has pages of its own,
     128 KiB: they are fetched anew for every array, which takes as long as filling it. Left alone, glibc raises both as
-    is done here. That saves a fifth to a third of the CPU seconds of a fit of two million tuples.
+    is done here. That saves a fifth to a third of the CPU seconds of a fit of two million observations.
     """
     if sys.platform == "linux" and TRIM in os.environ:
         libc = ctypes.CDLL(None)

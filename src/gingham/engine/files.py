@@ -1,119 +1,100 @@
-"""One machine, more tuples than memory: partitions are sorted once to disk and streamed through every sweep."""
+"""Arrays that lie in files: what is computed from columns larger than memory goes to a file as well.
+
+Where an array lies is a fact of the array. A fit of mapped columns runs the same code as any other: the system brings
+in the pages that a sum reads, and writes out those it has no room for. Files have no name and vanish with their array.
+"""
 
 from __future__ import annotations
 
-import os
+import mmap
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from gingham.arrays import Floats
-from gingham.engine.dask_worker import Future, Value
-from gingham.engine.project import Rows
-from gingham.engine.sums import Features, Grouped
-from gingham.errors import GinghamError
+from gingham.arrays import AnyArray
 
-_ARRAYS = ("indptr", "others", "labels", "features", "weights", "runs")
+BLOCK = 2**22  # rows that are computed at a time
 
 
-class Later(Generic[Value]):
-    """A call that is made when its value is asked for; a forgetful one is made again every time."""
-
-    def __init__(self, call: Callable[..., Value], arguments: tuple[object, ...], forgetful: bool = False) -> None:
-        self.call, self.arguments, self.forgetful = call, arguments, forgetful
-        self.values: list[Value] = []  # one, when it was made
-
-    def result(self) -> Value:
-        if self.values:
-            return self.values[0]
-        value = self.call(*(a.result() if isinstance(a, Later) else a for a in self.arguments))
-        if not self.forgetful:
-            self.values, self.arguments = [value], ()  # what it was made from may go
-        return value
+def in_file(array: object) -> bool:
+    """Whether an array is a view of a mapped file."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap.mmap | memoryview)
 
 
-class OutOfCore:
-    """Takes the place of the dask client in `fit_distributed`: the same fit with the data on disk, not in memory.
-
-    Parameters
-    ----------
-    scratch : path, optional
-        Folder for the sorted partitions; a temporary one by default, removed when this object is closed.
-
-    Examples
-    --------
-    >>> client = OutOfCore()  # fit_distributed(model, ["part0.parquet", …], …, client=client)
-    >>> client.submit(sum, [1, 2]).result()
-    3
-    >>> client.close()
-    """
-
-    def __init__(self, scratch: str | os.PathLike[str] | None = None) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="gingham-") if scratch is None else None
-        self.folder = Path(self._temporary.name if self._temporary else scratch or ".")
-        if not self.folder.is_dir():
-            raise GinghamError(f"The scratch folder {str(self.folder)!r} does not exist.")
-        self._count = 0
-
-    def close(self) -> None:
-        if self._temporary is not None:
-            self._temporary.cleanup()
-
-    def __enter__(self) -> OutOfCore:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def submit(self, call: Callable[..., Value], *arguments: object, **scheduling: object) -> Later[Value]:
-        return Later(call, arguments)
-
-    def gather(self, futures: Sequence[Future[Value]]) -> list[Value]:
-        return [future.result() for future in futures]
-
-    def tables(self, readers: Sequence[Callable[[], Value]]) -> list[Later[Value]]:
-        """Tables that are read whenever they are needed, never kept."""
-        return [Later(reader, (), forgetful=True) for reader in readers]
-
-    def keep(self, part: Later[Grouped], features: Features) -> Spilled:
-        """Sort a partition for every mode, write it to the scratch folder, and forget it."""
-        sample = part.result()
-        part.values.clear()
-        self._count += 1
-        return Spilled.of(sample, features, self.folder / f"part{self._count:05d}")
+def room(shape: int | Sequence[int], dtype: npt.DTypeLike, like: object) -> AnyArray:
+    """Equivalent to ``np.empty(shape, dtype)``; in a file of its own where ``like`` lies in one."""
+    if not in_file(like) or np.prod(shape) == 0:
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile(prefix="gingham-") as file:
+        file.truncate(int(np.prod(shape)) * np.dtype(dtype).itemsize)
+        return mapped(file, dtype, shape)
 
 
-class Spilled:
-    """A partition whose sorted observations are memory-mapped files."""
+def mapped(file: Any, dtype: npt.DTypeLike, shape: int | Sequence[int]) -> AnyArray:
+    """The content of an open file as an array, a plain one: compiled code knows no other."""
+    return np.memmap(file, dtype, "r+", shape=tuple(np.atleast_1d(shape).tolist())).view(np.ndarray)
 
-    def __init__(self, folder: Path, n_modes: int, features: Features) -> None:
-        self.folder, self.n_modes, self.features = folder, n_modes, features
 
-    @classmethod
-    def of(cls, sample: Grouped, features: Features, folder: Path) -> Spilled:
-        folder.mkdir()
-        for axis in range(sample.n_modes):
-            rows = sample.rows(axis, features)
-            for name in _ARRAYS:
-                array = getattr(rows, name)
-                if array is not None:
-                    np.save(folder / f"{axis}-{name}.npy", array)
-        return cls(folder, sample.n_modes, features)
+def by_blocks(make: Callable[[slice], AnyArray], n: int, like: object) -> AnyArray:
+    """Equivalent to ``make(slice(0, n))`` of rows; made in blocks, to a file, where ``like`` lies in one."""
+    if not in_file(like) or n <= BLOCK:
+        first = make(slice(0, n))
+        if not in_file(like):
+            return first
+    else:
+        first = make(slice(0, BLOCK))
+    out = room((n, *first.shape[1:]), first.dtype, like)
+    out[: len(first)] = first
+    for start in range(len(first), n, BLOCK):
+        out[start : start + BLOCK] = make(slice(start, min(start + BLOCK, n)))
+    return out
 
-    def tiles(self, axis: int, features: Features, row_bytes: int) -> None:
-        """None: the disk is what takes time."""
 
-    def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
-        """The table: all observed tuples are listed."""
-        return table
+def gathered(values: AnyArray, order: AnyArray, dtype: npt.DTypeLike | None = None) -> AnyArray:
+    """Equivalent to ``values[order].astype(dtype)``; made in blocks, to a file, where ``values`` lie in one."""
+    kind = values.dtype if dtype is None else dtype
+    return by_blocks(lambda rows: values[order[rows]].astype(kind, copy=False), len(order), values)
 
-    def rows(self, axis: int, features: Features) -> Rows:
-        def mapped(name: str) -> Any:
-            path = self.folder / f"{axis}-{name}.npy"
-            # Copy on write, never written: the kernels are compiled for writable arrays.
-            return np.load(path, mmap_mode="c").view(np.ndarray) if path.exists() else None
 
-        return Rows(n_features=features.size, **{name: mapped(name) for name in _ARRAYS})
+def available_memory() -> int:
+    """Bytes that this process may still take: of the machine, of its control group, of its own limits."""
+    found = [2**63 - 1]
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            found.append(1024 * int(line.split()[1]))
+    for line in _lines("/proc/self/cgroup"):
+        _, kind, name = line.split(":", 2)
+        base, limit, used = (
+            ("/sys/fs/cgroup", "memory.max", "memory.current")
+            if not kind
+            else ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes")
+        )
+        if kind in ("", "memory"):
+            for folder in (f"{base}{name}", base):  # within a container, the group is the root of what is seen
+                most, now = _lines(f"{folder}/{limit}"), _lines(f"{folder}/{used}")
+                if most and now and most[0].isdigit():
+                    found.append(max(0, int(most[0]) - int(now[0])))
+                    break
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return min(found)
+    for which, used in ((resource.RLIMIT_AS, "VmSize:"), (resource.RLIMIT_DATA, "VmData:")):
+        most_bytes = resource.getrlimit(which)[0]
+        if most_bytes != resource.RLIM_INFINITY:
+            taken = [1024 * int(line.split()[1]) for line in _lines("/proc/self/status") if line.startswith(used)]
+            found.append(max(0, most_bytes - sum(taken)))
+    return min(found)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []

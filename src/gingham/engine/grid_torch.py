@@ -29,17 +29,12 @@ class Grid:
     layouts : one DeviceRows per mode
     assigns : one (n_items, m) tensor per mode, float32 or float64; sweeps write into them
     answers : tensor of shape (m_1, …, m_d[, |Y|])
-    half : bool
-        Gather from bfloat16 copies of the assignments; sums stay float32.
     """
 
-    def __init__(
-        self, layouts: Sequence[DeviceRows], cell: Cell, assigns: Sequence[Tensor], answers: Tensor, half: bool
-    ) -> None:
-        self.layouts, self.cell, self.half = tuple(layouts), cell, half
+    def __init__(self, layouts: Sequence[DeviceRows], cell: Cell, assigns: Sequence[Tensor], answers: Tensor) -> None:
+        self.layouts, self.cell = tuple(layouts), cell
         self.assigns = [q.contiguous() for q in assigns]
         self.answers = answers
-        self.copies = [self._copy(q) for q in self.assigns]
         self.mass = [q.mean(0, dtype=torch.float64) for q in self.assigns]
         self.entropy = [torch.special.xlogy(q, q).sum(dtype=torch.float64) for q in self.assigns]
         self.buffers = []
@@ -60,10 +55,6 @@ class Grid:
         here = {name: [torch.as_tensor(a).to(place, copy=True) for a in arrays] for name, arrays in snapshot.items()}
         self.assigns, self.mass, self.entropy = here["assigns"], here["mass"], here["entropy"]
         (self.answers,) = here["answers"]
-        self.copies = [self._copy(q) for q in self.assigns]
-
-    def _copy(self, q: Tensor) -> Tensor:
-        return q.to(torch.bfloat16) if self.half else q
 
     def sweep(self, beta: float) -> Tensor:
         """One pass over all modes. Returns N·L̂ and n Ī of every mode as one device tensor."""
@@ -77,7 +68,7 @@ class Grid:
     def step(self, axis: int, beta: float) -> Tensor:
         """q(c|x) ∝ qbar(c) exp(−β G) for one mode, then its mass and the answers (P0 eqs. 40-42)."""
         q = self.assigns[axis]
-        others = [self.copies[j] for j in range(len(self.assigns)) if j != axis]
+        others = [other for j, other in enumerate(self.assigns) if j != axis]
         coef = torch.movedim(self.cell.coef(self.answers), (axis, -1), (0, 1))
         m = coef.shape[0]
         weights = coef.reshape(m, -1).to(q.dtype).T.contiguous()
@@ -90,8 +81,7 @@ class Grid:
                 block.last - block.first, -1
             )
             part = q[block.first : block.last]
-            copy = self.copies[axis][block.first : block.last] if self.half else None
-            block_mass, block_entropy = gibbs(log_mass, sums @ weights, beta, part, copy)
+            block_mass, block_entropy = gibbs(log_mass, sums @ weights, beta, part)
             mass += block_mass
             entropy += block_entropy
             table += part.T @ sums
@@ -103,7 +93,7 @@ class Grid:
 
 
 class Members:
-    """Several co-clusterings of one two-mode grid side by side: one pass over the tuples serves all of them.
+    """Several co-clusterings of one two-mode grid side by side: one pass over the observations serves all of them.
 
     Parameters
     ----------
@@ -148,7 +138,7 @@ class Members:
             cost = torch.bmm(sums, weights)
             for b in range(n_members):
                 part = q[b, block.first : block.last]
-                block_mass, block_entropy = gibbs(log_mass[b], cost[b], beta, part, None)
+                block_mass, block_entropy = gibbs(log_mass[b], cost[b], beta, part)
                 mass[b] += block_mass
                 entropy[b] += block_entropy
             table += tall_product(q[:, block.first : block.last], sums)
@@ -158,12 +148,10 @@ class Members:
         return (self.cell.coef(self.answers).double() * cells).sum((1, 2, 3))
 
 
-def gibbs(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor, copy: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Fill ``out`` (and its bfloat16 copy) with the new memberships; returns column sums and Σ q ln q."""
+def gibbs(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor) -> tuple[Tensor, Tensor]:
+    """Fill ``out`` with the new memberships; returns column sums and Σ q ln q."""
     if triton_kernels is not None and cost.is_cuda and cost.dtype == torch.float32:
-        return triton_kernels.gibbs_rows(log_mass, cost, beta, out, copy)
+        return triton_kernels.gibbs_rows(log_mass, cost, beta, out)
     logits = log_mass - beta * cost
     out.copy_(torch.softmax(logits, 1))
-    if copy is not None:
-        copy.copy_(out)
     return out.sum(0, dtype=torch.float64), torch.special.xlogy(out, out).sum(dtype=torch.float64)

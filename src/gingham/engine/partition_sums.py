@@ -1,9 +1,8 @@
-"""A partition's share of a sweep, and the state that all shares lead to: pure functions, run where the tuples are."""
+"""A partition's share of a sweep, and the state that all shares lead to: pure functions, run where they are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from math import prod
 from typing import NamedTuple, Protocol
 
@@ -65,14 +64,13 @@ class Share(NamedTuple):
     entropy: float
     statistics: Floats  # (m_0, K · other cells)
     onward: Floats  # its projection onto the items of mode 1, (n_1, K · other cells)
-    before: State  # what all shares of a sweep were made from, without memberships
 
     def plus(self, other: Share) -> Share:
         sums, entropy = self.sums + other.sums, self.entropy + other.entropy
-        return Share(sums, entropy, self.statistics + other.statistics, self.onward + other.onward, self.before)
+        return Share(sums, entropy, self.statistics + other.statistics, self.onward + other.onward)
 
 
-# what is computed where the tuples are
+# what is computed where the observations are
 
 
 def own_memberships(part: Grouped, cell: Cell, beta: float, state: State) -> Own:
@@ -87,17 +85,12 @@ def own_memberships(part: Grouped, cell: Cell, beta: float, state: State) -> Own
 
 def share(part: Grouped, cell: Cell, own: Own, state: State) -> Share:
     _q, sums, entropy, table = own
-    return Share(sums, entropy, table, onward(part, cell, own, state, 1), state._replace(others=()))
+    return Share(sums, entropy, table, onward(part, cell, own, state, 1))
 
 
 def whole_share(part: Grouped, cell: Cell, beta: float, state: State) -> Share:
     """Memberships and share in one task: what two modes need of a partition in a sweep."""
     return share(part, cell, own_memberships(part, cell, beta, state), state)
-
-
-def next_share(part: Grouped, cell: Cell, beta: float, n_first: int, *shares: Share) -> Share:
-    """The share after some others: all that a worker does in a sweep where each makes the state for itself."""
-    return whole_share(part, cell, beta, after(cell, beta, n_first, *shares))
 
 
 def onward(part: Grouped, cell: Cell, own: Own, state: State, axis: int) -> Floats:
@@ -111,16 +104,11 @@ def onward(part: Grouped, cell: Cell, own: Own, state: State, axis: int) -> Floa
 
 
 def _row_bytes(assigns: Sequence[Floats]) -> int:
-    """Of what one tuple gathers."""
+    """Of what one observation gathers."""
     return 8 * prod(q.shape[1] for q in assigns)
 
 
 # what is computed where the shares were added up
-
-
-def after(cell: Cell, beta: float, n_first: int, *shares: Share) -> State:
-    """The state after a sweep of one or two modes, from all its shares."""
-    return first_steps(cell, beta, n_first, shares[0].before, reduce(Share.plus, shares))
 
 
 def first_steps(cell: Cell, beta: float, n_first: int, state: State, total: Share) -> State:

@@ -1,11 +1,10 @@
 """Alternating projections over partitions: P0's Algorithm 1 on any dask scheduler.
 
-The tuples are partitioned by the items of the first mode. A partition's share of a sweep is a pure function of its
-tuples and of the state before (the other modes' memberships, the answers, the masses); shares are added up (as a tree,
-or by every worker where they are few), and the state after them is a function of the sum. So states and shares stay on
-the workers, what comes back each sweep is the objective, and the memberships of the first mode never leave the workers
-until the end. A lost worker costs the recomputation of what it held: its tuples, and sweeps since the state was last
-brought back.
+The observations are partitioned by the items of the first mode. A partition's share of a sweep is a pure function of
+its observations and of the state before (the other modes' memberships, the answers, the masses); shares are added up
+as a tree, and the state after them is a function of the sum. So states and shares stay on the workers, what comes back
+each sweep is the objective, and the memberships of the first mode never leave the workers until the end. A lost worker
+costs the recomputation of what it held: its observations, and sweeps since the state was last brought back.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +24,8 @@ from gingham.engine.partition_sums import (
     Own,
     Share,
     State,
-    after,
     first_steps,
     later_step,
-    next_share,
     onward,
     own_memberships,
     share,
@@ -38,7 +35,6 @@ from gingham.engine.sums import Features, Grouped, SumsOfRows
 from gingham.engine.threads import one_thread
 
 MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
-FEW = 4  # partitions of which every worker adds up all shares for itself
 BROUGHT_BACK = 25  # sweeps after which the state comes back: a lost worker costs no more of them than that
 
 Facts = tuple[float, tuple[float, ...]]  # N·L̂, and n_i Ī_i of each mode
@@ -47,13 +43,12 @@ Ends = tuple[list["Future[Own]"], "Future[State]"]  # the first mode's membershi
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Observations in partitions on the workers of a dask client, or in files."""
+    """Observations in partitions on the workers of a dask client."""
 
     client: Client
     parts: Sequence[Future[Grouped]]  # their first modes are disjoint, their other modes are the same
     own: Sequence[Ints]  # codes of the first mode's items of each partition, among those of all
     n_modes: int
-    all_threads: bool = False  # whether a task may use all cores; on a cluster it has one of its worker's threads
 
     def each(
         self, call: Callable[..., Value], *arguments: object, beside: Sequence[object] | None = None
@@ -62,17 +57,12 @@ class Partitions:
         own = [arguments] * len(self.parts)
         if beside is not None:
             own = [(arguments[0], more, *arguments[1:]) for more in beside]
-        return [submit(self.client, self.all_threads, call, part, *given) for part, given in zip(self.parts, own)]
+        return [submit(self.client, call, part, *given) for part, given in zip(self.parts, own)]
 
     @property
     def n_first(self) -> int:
         """Items of the first mode."""
         return sum(len(codes) for codes in self.own)
-
-    def descent(self, cell: Cell, first: State, max_iter: int) -> OneState | StateOnEach:
-        """Sweeps from a state, in the way that fits the number of partitions."""
-        few = self.n_modes <= 2 and len(self.parts) <= FEW and not self.all_threads
-        return (StateOnEach if few else OneState)(self, cell, first, max_iter)
 
     def memberships(self, ends: Ends) -> tuple[Floats, State]:
         """The first mode's memberships after a descent, in the order of the codes, and the state of all others."""
@@ -148,8 +138,8 @@ class ScatteredSums:
         return list(self.data.client.gather(futures))
 
 
-class OneState:
-    """Shares are added up as a tree, and the state is made where the sum is: any number of partitions and modes."""
+class Descent:
+    """Sweeps over the partitions; shares are added up as a tree, and the state is made where the sum is."""
 
     def __init__(self, data: Partitions, cell: Cell, first: State, max_iter: int) -> None:
         self.data, self.cell, self.max_iter, self.n_sweeps = data, cell, max_iter, 0
@@ -189,6 +179,20 @@ class OneState:
         self.now, self.last = now, (step, before)
         return found
 
+    def kept(self) -> dict[str, Any]:
+        """Where the descent stands, brought here, for a checkpoint: the state, and the last sweep that made it."""
+        step, before = (0.0, self.now) if self.last is None else self.last
+        states = {"before": before.result()._asdict(), "now": self.now.result()._asdict()}
+        return {**states, "step": step, "n_sweeps": self.n_sweeps}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Go on from where another descent stood."""
+        before, now = (
+            self.data.client.submit(_same, State(*(kept[name][field] for field in State._fields)), pure=False)
+            for name in ("before", "now")
+        )
+        self.last, self.now, self.n_sweeps, self.ahead = (kept["step"], before), now, kept["n_sweeps"], None
+
     def end(self) -> Ends | None:
         """Futures of the first mode's memberships, and of the state; None where nothing was done."""
         self.ahead = None
@@ -196,74 +200,6 @@ class OneState:
             return None
         # A function of the state before: made again rather than kept or moved.
         return self.data.each(own_memberships, self.cell, *self.last), self.now
-
-
-class StateOnEach:
-    """Every worker adds up all shares and makes the state for itself: few partitions of one or two modes.
-
-    So a sweep is one message and one task for each of them, and none waits for another that makes the state. The
-    objective comes with the shares of the sweep after.
-    """
-
-    def __init__(self, data: Partitions, cell: Cell, first: State, max_iter: int) -> None:
-        self.data, self.cell, self.max_iter, self.n_sweeps = data, cell, max_iter, 0
-        self.now = Stand(data.client.submit(_same, first, pure=False))
-        self.last: tuple[float, Stand] | None = None  # the last sweep's β, and where it began
-        self.own: list[Future[Own]] = []  # the first mode's memberships of the last sweep that may be
-        self.ahead: list[tuple[float, list[Future[Share]]]] = []  # β and shares of sweeps begun before their turn
-
-    def sweep(self, step: float) -> Facts:
-        before, client = self.now, self.data.client
-        ahead = [shares for beta, shares in self.ahead if beta == step]
-        ahead = ahead if len(ahead) == len(self.ahead) else []
-        number = self.n_sweeps + 1
-        shares = ahead.pop(0) if ahead else self._shares(before, step, number)
-        now = Stand(None, step, shares)
-        if number % BROUGHT_BACK == 0 or number == self.max_iter:
-            state = self._state(now)
-            facts = client.submit(_facts, state, pure=False).result()
-            now = Stand(client.submit(_same, state.result(), pure=False) if number < self.max_iter else state)
-        else:
-            while len(ahead) < 2 and (number + len(ahead)) % BROUGHT_BACK and number + len(ahead) < self.max_iter:
-                begun = now if not ahead else Stand(None, step, ahead[-1])
-                ahead.append(self._shares(begun, step, number + len(ahead) + 1))
-            facts = client.submit(_facts, ahead[0][0], pure=False, priority=1).result()
-        self.now, self.last, self.n_sweeps = now, (step, before), number
-        self.ahead = [(step, shares) for shares in ahead]
-        return facts
-
-    def end(self) -> Ends | None:
-        """Futures of the first mode's memberships, and of the state; None where nothing was done."""
-        self.ahead = []
-        if self.last is None:
-            return None
-        step, before = self.last
-        own = self.own if self.n_sweeps == self.max_iter else []
-        return own or self.data.each(own_memberships, self.cell, step, self._state(before)), self._state(self.now)
-
-    def _shares(self, begun: Stand, step: float, number: int) -> list[Future[Share]]:
-        """Futures of the shares of a sweep; the last one that may be keeps the memberships of the first mode."""
-        if number < self.max_iter and begun.state is None and begun.step == step:
-            return self.data.each(next_share, self.cell, step, self.data.n_first, *begun.shares)
-        state = self._state(begun)
-        if number < self.max_iter:
-            return self.data.each(whole_share, self.cell, step, state)
-        self.own = self.data.each(own_memberships, self.cell, step, state)
-        return self.data.each(share, self.cell, state, beside=self.own)
-
-    def _state(self, at: Stand) -> Future[State]:
-        if at.state is not None:
-            return at.state
-        arguments = (self.cell, at.step, self.data.n_first, *at.shares)
-        return submit(self.data.client, self.data.all_threads, after, *arguments)
-
-
-class Stand(NamedTuple):
-    """Where a descent stands: at a state, or after the shares of a sweep."""
-
-    state: Future[State] | None
-    step: float = 0.0  # β of that sweep
-    shares: Sequence[Future[Share]] = ()
 
 
 def _sums_of_part(part: Grouped, cell: Cell, own: tuple[Any, ...], name: str, *arguments: Any) -> Floats | float:
@@ -285,9 +221,7 @@ def _first(own: Own) -> Floats:
     return own[0]
 
 
-def _facts(found: State | Share) -> Facts:
-    """Of a state, or of the one that a share was made from."""
-    state = found if isinstance(found, State) else found.before
+def _facts(state: State) -> Facts:
     return state.loss, state.information
 
 

@@ -69,22 +69,26 @@ class Work(NamedTuple):
 def goes_to_device(backend: str, work: Work) -> bool:
     """Whether a fit goes to the GPU: when torch is asked for, or when there is a GPU and it is faster.
 
-    The one place where that is decided; a fit asks when it begins.
+    A fit asks when it begins.
     """
+    torch = sys.modules.get("torch")
+    awake = torch is not None and torch.cuda.is_initialized()
+    return on_torch(backend, work.core_seconds(thread_limit()) >= MARGIN * work.device_seconds(awake))
+
+
+def on_torch(backend: str, worth_it: bool = True) -> bool:
+    """Whether torch computes: when it is asked for, or by itself when there is a GPU and it is worth it there."""
     check_name(backend)
     if backend == "torch" and find_spec("torch") is None:
         raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
-    if backend != "auto":
-        return backend == "torch"
-    if find_spec("numba") is None:  # then nothing else serves
+    if backend == "auto" and find_spec("numba") is None:  # then nothing else serves
         return find_spec("torch") is not None
-    if not may_have_gpu():
-        return False
-    torch = sys.modules.get("torch")
-    awake = torch is not None and torch.cuda.is_initialized()
-    if work.core_seconds(thread_limit()) < MARGIN * work.device_seconds(awake) or find_spec("torch") is None:
-        return False
-    return bool(import_module("torch").cuda.is_available())
+    return backend == "torch" or (backend == "auto" and worth_it and has_gpu())
+
+
+def has_gpu() -> bool:
+    """Whether torch finds a GPU."""
+    return may_have_gpu() and find_spec("torch") is not None and bool(import_module("torch").cuda.is_available())
 
 
 def chosen(backend: str, work: Work) -> str:
@@ -96,13 +100,6 @@ def check_name(backend: str) -> None:
     """Refuse names of no backend."""
     if backend not in BACKENDS:
         raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-
-
-def refuse_torch(backend: str, what: str) -> None:
-    """Refuse torch, and names of no backend, for what runs on the cores alone."""
-    check_name(backend)
-    if backend == "torch":
-        raise GinghamError(f"backend='torch' does not run {what}: use backend='compiled'.")
 
 
 def may_have_gpu() -> bool:

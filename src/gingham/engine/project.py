@@ -26,9 +26,9 @@ STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to 
 
 
 class Rows(NamedTuple):
-    """Weighted tuples grouped by the items of one mode (compressed rows).
+    """Weighted observations grouped by the items of one mode (compressed rows).
 
-    Row x holds tuples ``indptr[x]:indptr[x + 1]``. Features are either one-hot (``labels`` is the
+    Row x holds observations ``indptr[x]:indptr[x + 1]``. Features are either one-hot (``labels`` is the
     index, sorted within a row) or dense (``features``).
     """
 
@@ -58,7 +58,7 @@ def project(
     backend: str = "compiled",
     tiles: Tiles | None = None,
 ) -> Floats:
-    """A[x, k, r] = Σ_{tuples e of item x} w_e t_k(y_e) Π_j q_j(r_j | x_j), the product over other modes.
+    """A[x, k, r] = Σ_{observations e of item x} w_e t_k(y_e) Π_j q_j(r_j | x_j), the product over other modes.
 
     Parameters
     ----------
@@ -130,8 +130,9 @@ def projector(
 
 def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: str = "compiled") -> Floats:
     """A · coefᵀ, shape (n, m), for coef (m, K · Π m_j): A is made and used up in blocks where it is made."""
-    if backend == "torch":
-        return _module(backend).project_cost(rows, tuple(assigns), coef)
+    module = _module(backend)
+    if hasattr(module, "project_cost"):
+        return module.project_cost(rows, tuple(assigns), coef)
     out: Floats = np.empty((rows.n_items, len(coef)))
     part = projector(rows, assigns, backend, reuse=True)
 
@@ -148,8 +149,9 @@ def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: s
 def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: str = "compiled") -> Floats:
     """ownᵀ · A, shape (m, K · Π m_j), for own (n, m), in the same way."""
     width = rows.n_features * prod(q.shape[1] for q in assigns)
-    if backend == "torch":
-        return _module(backend).project_table(rows, tuple(assigns), own)
+    module = _module(backend)
+    if hasattr(module, "project_table"):
+        return module.project_table(rows, tuple(assigns), own)
     out: Floats = np.zeros((own.shape[1], width))
     part = projector(rows, assigns, backend, reuse=True)
 
@@ -179,4 +181,4 @@ def row_blocks(n: int, width: int, budget: int = BLOCK_BYTES) -> list[tuple[int,
 
 def _module(backend: str) -> ModuleType:
     check_name(backend)
-    return import_module("gingham.engine.project_" + ("torch" if backend == "torch" else "compiled"))
+    return import_module(f"gingham.engine.project_{'compiled' if backend == 'auto' else backend}")

@@ -1,14 +1,14 @@
-"""The soft sweep in numba: sums over tuples, and from costs to memberships.
+"""The soft sweep in numba: sums over observations, and from costs to memberships.
 
 Rows are added in vector registers, items come in tiles, an item's row is the work of one thread. The result does not
 depend on the number of threads. Vector registers are the one thing the compiler does not find by itself. Where the
 other mode's assignments outgrow the cache, items come in blocks and the other mode's items in tiles, both small enough
-for it. A block's tuples are summed tile by tile; those of one (item, label) in one tile are a segment, which is summed
-in registers.
+for it. A block's observations are summed tile by tile; those of one (item, label) in one tile are a segment, which is
+summed in registers.
 
-Tuples are grouped by item and label in linear time, on all cores. Large samples go in two passes, each of which writes
-to few places at a time: to buckets of neighbouring items, then within each bucket. Chunks and buckets depend on the
-sample alone.
+Observations are grouped by item and label in linear time, on all cores. Large samples go in two passes, each of which
+writes to few places at a time: to buckets of neighbouring items, then within each bucket. Chunks and buckets depend on
+the sample alone.
 """
 
 # mypy: allow-untyped-defs
@@ -28,11 +28,12 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from gingham.arrays import AnyArray, Floats, Ints
+from gingham.engine.files import room
 from gingham.engine.project import CACHE_LINE, Rows, aligned
 from gingham.engine.threads import available_threads, in_blocks, over_blocks, spread
 
 COPY_BYTES = 2**19  # fewer are copied before a second thread has started
-RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
+RUN = 256  # observations added up before their sum joins the total: keeps float32 sums exact to about 1e-6
 
 
 def padded(assign: Floats, dtype: npt.DTypeLike | None = None) -> tuple[Floats, int]:
@@ -119,8 +120,8 @@ def add_run(sums, at, table, stride, codes, scale, start, stop):
 TILE_BYTES = 2**20  # of gathered rows: about half of a core's own cache
 BLOCK_BYTES = 2**23  # of sums: read and written in order, so they may lie farther away
 LEAST_BLOCKS = 16  # to share out among threads
-LEAST_SEGMENT = 8  # tuples; shorter ones wait for the next tile
-LEAST_RUN = 32  # mean number of tuples of an (item, label) from which tiles pay: short runs are not to be cut
+LEAST_SEGMENT = 8  # observations; shorter ones wait for the next tile
+LEAST_RUN = 32  # mean number of observations of an (item, label) from which tiles pay: short runs are not to be cut
 
 
 class Tiles(NamedTuple):
@@ -141,7 +142,7 @@ class Tiles(NamedTuple):
 def make_tiles(rows: Rows, n_others: int, row_bytes: int) -> Tiles | None:
     """Tiles for assignments of ``n_others`` items, ``row_bytes`` each; None where they would not pay.
 
-    They pay where the assignments do not fit the cache and items have many tuples.
+    They pay where the assignments do not fit the cache and items have many observations.
     """
     if len(rows.others) != 1 or rows.runs is None or n_others * row_bytes < 2 * TILE_BYTES:
         return None
@@ -154,7 +155,7 @@ def make_tiles(rows: Rows, n_others: int, row_bytes: int) -> Tiles | None:
     cuts = _cuts(rows.indptr, max(1, BLOCK_BYTES // (row_bytes * rows.n_features)))
     blocks = list(pairwise((cuts * rows.n_features).tolist()))
     by_block = over_blocks(lambda block: _count(runs, others, *block, shift, n_tiles), blocks)
-    counts = np.array(list(by_block))  # (blocks, 2, tiles): segments and tuples
+    counts = np.array(list(by_block))  # (blocks, 2, tiles): segments and observations
     begin = np.cumsum(counts.swapaxes(0, 1).reshape(2, -1), axis=1).reshape(2, len(blocks), n_tiles).swapaxes(0, 1)
     begin -= counts
     tiles = Tiles(
@@ -176,7 +177,7 @@ def make_tiles(rows: Rows, n_others: int, row_bytes: int) -> Tiles | None:
 
 
 def _cuts(indptr: Ints, most_items: int) -> Ints:
-    """First items of blocks, each of at most that many items and about N/LEAST_BLOCKS tuples."""
+    """First items of blocks, each of at most that many items and about N/LEAST_BLOCKS observations."""
     n = len(indptr) - 1
     # Rises by one over a block that is full of items, of tuples, or of both together.
     full = indptr / max(1.0, indptr[-1] / LEAST_BLOCKS) + np.arange(n + 1) / most_items
@@ -201,7 +202,7 @@ def _ends(others, begin, end, shift, tuples, ends):
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def _count(runs, others, start, stop, shift, n_tiles):
-    """Segments that end in each tile and their tuples, for the slots start:stop, shape (2, tiles)."""
+    """Segments that end in each tile and their observations, for the slots start:stop, shape (2, tiles)."""
     counts = np.zeros((2, n_tiles), np.int64)
     tuples, ends = np.empty(n_tiles, np.int64), np.empty(n_tiles, np.int64)
     for slot in range(start, stop):
@@ -218,7 +219,7 @@ def _count(runs, others, start, stop, shift, n_tiles):
 def _place(runs, others, weights, start, stop, shift, segment, position, slots, begins, to, to_weights):
     """Write the segments of the slots start:stop; ``segment`` and ``position`` say where each tile's begin.
 
-    Equivalent to a stable sort of the tuples by (tile in which their segment ends, slot).
+    Equivalent to a stable sort of the observations by (tile in which their segment ends, slot).
     """
     n_tiles = len(segment)
     tuples, ends = np.empty(n_tiles, np.int64), np.empty(n_tiles, np.int64)
@@ -262,7 +263,7 @@ def fill_tiles(tiles: Tiles, table: Floats, stride: int, start: int, stop: int, 
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def _sum(slots, begins, others, weights, table, stride, sums):
-    """Equivalent to ``np.add.at(zeros, slot of each tuple, weights[:, None] * table.reshape(-1, stride)[others])``."""
+    """Equivalent to ``np.add.at(zeros, slots, weights[:, None] * table.reshape(-1, stride)[others])``."""
     sums[:] = 0
     scale = np.empty(RUN, sums.dtype)
     for s in range(len(slots)):
@@ -280,7 +281,7 @@ def _sum(slots, begins, others, weights, table, stride, sums):
 
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
-    """The same sums as the reference, in runs of RUN tuples."""
+    """The same sums as the reference, in runs of RUN observations."""
     prepared(rows, assigns, out.dtype)(start, stop, out)
 
 
@@ -308,7 +309,7 @@ def prepared(
                 _pair(rows.indptr, other, labels, features, weights, table, stride, base, a, b, out)
             else:
                 _runs(runs, other, weights, table, stride, base, a, b, out)
-    elif not assigns and runs is not None and rows.weights is None:  # one mode: its tuples are counted already
+    elif not assigns and runs is not None and rows.weights is None:  # one mode: its observations are counted already
         return lambda start, stop, out: np.copyto(
             out.reshape(-1), np.diff(runs[start * out.shape[1] :][: out.size + 1])
         )
@@ -398,7 +399,7 @@ def _pair(indptr, other, labels, features, weights, table, stride, base, start, 
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def _many(indptr, others, labels, features, weights, flat, offsets, widths, base, start, stop, out):
-    """Any number of other modes, none included: an outer product per tuple, its last factor not stored.
+    """Any number of other modes, none included: an outer product per observation, its last factor not stored.
 
     Equivalent to ``np.add.at(out, item − base, (weights[:, None] * features)[:, :, None] * product[:, None])``
     with ``product[e] = q_1[others[0, e]] ⊗ q_2[others[1, e]] ⊗ …``.
@@ -435,8 +436,8 @@ def _many(indptr, others, labels, features, weights, flat, offsets, widths, base
                         cells[c] += share * q[c]
 
 
-SMALL = 2**19  # tuples up to which one pass is as good
-CHUNK = 2**20  # tuples that are put into buckets at a time
+SMALL = 2**19  # observations up to which one pass is as good
+CHUNK = 2**20  # observations that are put into buckets at a time
 BUCKETS = 2**9  # so many write positions stay in the cache
 
 
@@ -447,7 +448,7 @@ def grouping(
 
     Parameters
     ----------
-    codes, labels : (N,) item and label of each tuple; an empty ``labels`` stands for zeros
+    codes, labels : (N,) item and label of each observation; an empty ``labels`` stands for zeros
     columns : arrays of shape (N,) to put in order; sorting each is faster than gathering it afterwards
 
     Returns
@@ -462,7 +463,7 @@ def grouping(
     """
     n = len(codes)
     begin = np.zeros(n_items * n_labels + 1, np.int64)
-    sorted_columns = [np.empty_like(column) for column in columns]
+    sorted_columns = [room(n, column.dtype, codes) for column in columns]
     shift = max(0, (max(n_items, 1) - 1).bit_length() - (BUCKETS - 1).bit_length())
     if n <= SMALL or n_labels << shift >= 2**31:
         _begin(codes, labels, n_labels, begin)
@@ -476,11 +477,11 @@ def grouping(
     counts = np.array(list(by_chunk)).T  # (buckets, chunks)
     place = np.cumsum(counts).reshape(counts.shape) - counts
     first = [*place[:, 0].tolist(), n]
-    keys = np.empty(n, np.int32)
+    keys = room(n, np.int32, codes)
     begin[-1] = n
 
     def arrange(column: AnyArray, out: AnyArray) -> None:
-        rough = np.empty_like(column)
+        rough = room(n, column.dtype, codes)
 
         def spread(at: int) -> None:
             _spread(codes, labels, column, *chunks[at], shift, n_labels, place[:, at].copy(), keys, rough)
@@ -532,7 +533,7 @@ def _bucket_counts(codes, start, stop, shift, n_buckets):
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def _spread(codes, labels, column, start, stop, shift, n_labels, place, keys, out):
-    """Put tuples start:stop into their buckets, with their keys (item within the bucket, label)."""
+    """Put observations start:stop into their buckets, with their keys (item within the bucket, label)."""
     plain = len(labels) == 0
     for e in range(start, stop):
         bucket = codes[e] >> shift

@@ -1,8 +1,8 @@
 """torch: `project` on a GPU (whole sweeps: grid_torch). Imports with torch and numpy alone; triton where it is there.
 
-Tuples are sorted once per mode by (block of the other mode, item, label). One program sums the assignments of
+Observations are sorted once per mode by (block of the other mode, item, label). One program sums the assignments of
 one run of equal keys; the block keeps the gathered rows in the cache, and long runs are cut, so that a popular
-item does not keep one program busy alone. Items whose tuples fell into several runs are added up in a second
+item does not keep one program busy alone. Items whose observations fell into several runs are added up in a second
 pass, in a fixed order: results are the same bits every time.
 """
 
@@ -29,7 +29,7 @@ except ImportError:  # pragma: no cover - depends on the installation
 
 CACHE_BYTES = 24 * 2**20  # of gathered assignments in use at a time
 BLOCK_BYTES = 2**34  # of sums that are made at a time
-RUN = 2048  # tuples one program adds up
+RUN = 2048  # observations one program adds up
 INT32 = 2**31 - 1
 
 
@@ -141,7 +141,7 @@ def layout_plan(
 
 
 def _runs(first: int, last: int, per_item: int, rows: Tensor, counts: Tensor, ends: Tensor) -> Runs:
-    """Cut segments into runs of at most RUN tuples and number the partial sums."""
+    """Cut segments into runs of at most RUN observations and number the partial sums."""
     n_rows = (last - first) * per_item
     pieces = torch.div(counts + RUN - 1, RUN, rounding_mode="floor")
     segment = torch.repeat_interleave(torch.arange(len(pieces), device=rows.device), pieces)
@@ -183,7 +183,7 @@ def project_block(tuples: DeviceRows, block: Runs, assigns: Sequence[Tensor], bu
         size = block.n_rows + block.n_partials
         sums = buffer if buffer is not None and repeats == 1 else torch.zeros(size, width, dtype=dtype, device=device)
         if buffer is not None and len(tuples.blocks) > 1:
-            sums = sums[:size].zero_()  # rows without tuples differ from block to block
+            sums = sums[:size].zero_()  # rows without observations differ from block to block
         if triton_kernels is not None and device.type == "cuda" and len(assigns) in (1, 2):
             triton_kernels.run_sums(block, tuples.others, scale, assigns, sums)
         else:
@@ -195,7 +195,7 @@ def project_block(tuples: DeviceRows, block: Runs, assigns: Sequence[Tensor], bu
 
 
 def buffer_for(tuples: DeviceRows, width: int, device: torch.device) -> Tensor:
-    """Room for the sums of the largest block; rows without tuples stay zero."""
+    """Room for the sums of the largest block; rows without observations stay zero."""
     size = max(block.n_rows + block.n_partials for block in tuples.blocks)
     return torch.zeros(size, width, dtype=torch.float32, device=device)
 
@@ -291,7 +291,7 @@ def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out:
 
 
 def project_cost(rows: Rows, assigns: tuple[Floats, ...], coef: Floats) -> Floats:
-    """A · coefᵀ in float64; the tuples stay on the device between calls."""
+    """A · coefᵀ in float64; the observations stay on the device between calls."""
     return costs(_kept(rows, assigns), _tables(assigns), to_device(coef)).cpu().numpy()
 
 
@@ -304,11 +304,11 @@ def _tables(assigns: Sequence[Floats]) -> list[Tensor]:
     return [to_device(q).contiguous() for q in assigns]
 
 
-_KEPT: dict[tuple[int, ...], DeviceRows] = {}  # sorted tuples on the device, for as long as the host's live
+_KEPT: dict[tuple[int, ...], DeviceRows] = {}  # sorted observations on the device, for as long as the host's live
 
 
 def _kept(rows: Rows, assigns: tuple[Floats, ...]) -> DeviceRows:
-    """The layout of these tuples, sorted at the first call."""
+    """The layout of these observations, sorted at the first call."""
     parts = (rows.others, rows.labels, rows.features, rows.weights)
     key = (*map(id, parts), *(q.shape[1] for q in assigns))
     if key not in _KEPT:
@@ -320,7 +320,7 @@ def _kept(rows: Rows, assigns: tuple[Floats, ...]) -> DeviceRows:
 
 
 def _moved(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, kind: np.dtype[np.floating]) -> DeviceRows:
-    """Tuples of items start … stop − 1, moved to the device and sorted."""
+    """Observations of items start … stop − 1, moved to the device and sorted."""
     device = device_name()
     low, high = int(rows.indptr[start]), int(rows.indptr[stop])
     item = torch.from_numpy(np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))).to(device)

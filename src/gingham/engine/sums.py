@@ -39,7 +39,7 @@ class Grouped(Protocol):
 
 
 class Sums(Protocol):
-    """Sums over the tuples of a relation, wherever the tuples are; t(y) are the features of its cells."""
+    """Sums over the tuples of a relation, wherever the observations are; t(y) are the features of its cells."""
 
     @property
     def features(self) -> Any: ...
@@ -49,13 +49,14 @@ class Sums(Protocol):
         """Label values where labels are on an alphabet."""
 
     def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
-        """Σ_{tuples e of item x} w_e Σ_kr coef[i, k·r] t_k(y_e) Π_j assigns_j[x_j, r_j], shape (n_items, len(coef)).
+        """Σ_{observations e of item x} w_e Σ_kr coef[i, k·r] t_k(y_e) Π_j assigns_j[x_j, r_j], shape (n_items,
+        len(coef)).
 
         ``assigns`` are those of the other positions; coef has shape (outputs, K · Π m_j).
         """
 
     def table(self, assigns: Sequence[Floats], backend: str = "compiled") -> Floats:
-        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j], shape (m_1, …, m_d, K); tuples on a device are summed there."""
+        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j], shape (m_1, …, m_d, K); observations on a device are summed there."""
 
     def squares(self) -> float:
         """Σ_e w_e y_e² where labels are numbers without an alphabet."""
@@ -63,7 +64,8 @@ class Sums(Protocol):
     def drawn(self, items: Ints, places: Floats) -> Floats:
         """t(y), shape (n, K), of one tuple of each of the items of position 0.
 
-        An item's tuples lie in the order of their labels, each as wide as its weight; the tuple at ``places``.
+        An item's observations lie in the order of their labels, each as wide as its weight; the observation at
+        ``places``.
         """
 
 

@@ -18,7 +18,7 @@ TIE = 1e-9  # a move must gain more than this: rounding must not move items to a
 BATCHES, SMALL = 16, 2**22  # batches of a sweep, and effort for which they are not worth it
 TOO_MANY = 0.25  # share of a batch; evaluating costs half a visit on two cores, so it pays up to twice this share
 LEAST_PART = 2  # two blocks a thread: a batch is short, more would cost more than they even out
-LOOK_UP = 16  # multiply-adds that take as long as scoring one tuple in one cluster
+LOOK_UP = 16  # multiply-adds that take as long as scoring one observation in one cluster
 
 
 def _xlogx(x: npt.ArrayLike) -> Floats:
@@ -30,8 +30,8 @@ def _xlogx(x: npt.ArrayLike) -> Floats:
 class Board(NamedTuple):
     """A hard partition of all items with what is needed to score a move. `sweep` changes it in place.
 
-    Items of all modes are numbered through: item x of mode i is ``first_item[i] + x``. A tuple stands
-    once under each moving mode, sorted by that mode's items. Tables are flat: the cell of a tuple under
+    Items of all modes are numbered through: item x of mode i is ``first_item[i] + x``. An observation stands
+    once under each moving mode, sorted by that mode's items. Tables are flat: the cell of an observation under
     its item is Σ_j at[item_j] over the other modes (their label times their stride) plus
     label · stride of its own mode.
 
@@ -42,7 +42,7 @@ class Board(NamedTuple):
     """
 
     kind: str
-    # tuples, grouped by item
+    # observations, grouped by item
     indptr: Ints  # (n + 1,)
     others: Ints  # (d − 1, E): numbers of the other items
     weights: AnyArray  # (E,) int32 for counts, else float64
@@ -63,8 +63,8 @@ class Board(NamedTuple):
     coarse_stride: Ints  # (d,)
     coarse_base: Ints  # (d,)
     coef: Floats  # (K, answers) for "table"
-    # where one mode alone moves and no item has two tuples in one cell, for entropy kinds; else empty
-    cells: Ints  # (E,) row of each tuple in the fine table, whose columns are the clusters
+    # where one mode alone moves and no item has two observations in one cell, for entropy kinds; else empty
+    cells: Ints  # (E,) row of each observation in the fine table, whose columns are the clusters
     coarse_cells: Ints  # (E,) the same in the coarse table of "log"
 
     def labels_of(self, mode: int) -> Ints:
@@ -88,7 +88,7 @@ def make_board(
     n_features: int = 1,
     coef: Floats | None = None,
 ) -> Board:
-    """Lay out tuples and count statistics.
+    """Lay out observations and count statistics.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def make_board(
         Cluster of each item.
     moving : modes whose items may move; the others are frozen.
     weights, marks, features
-        Per tuple, as the kind needs them.
+        Per observation, as the kind needs them.
     """
     d, n_rows = len(codes), len(codes[0])
     first_item = np.concatenate([[0], np.cumsum([len(c) for c in labels])]).astype(np.int64)
@@ -193,7 +193,7 @@ def _whole(numbers: Floats) -> bool:
 
 
 def _by_item(codes: Ints) -> slice | Ints:
-    """An index that sorts tuples by their items; nothing is copied where they are sorted."""
+    """An index that sorts observations by their items; nothing is copied where they are sorted."""
     if bool((codes[1:] >= codes[:-1]).all()):
         return slice(None)
     small = int(codes.min()) >= 0 and int(codes.max()) < 2**16  # these are sorted by their digits
@@ -201,19 +201,19 @@ def _by_item(codes: Ints) -> slice | Ints:
 
 
 def _arranged(values: AnyArray, orders: Sequence[slice | Ints]) -> AnyArray:
-    """Values of the tuples in each of the orders, one order after the other."""
+    """Values of the observations in each of the orders, one order after the other."""
     return values[orders[0]] if len(orders) == 1 else np.concatenate([values[:0], *(values[o] for o in orders)])
 
 
 def _placed(labels: Ints, codes: Ints) -> Ints:
-    """The cluster of every tuple's item; items that are each a cluster by themselves are not looked up."""
+    """The cluster of every observation's item; items that are each a cluster by themselves are not looked up."""
     if len(labels) and labels[-1] == len(labels) - 1 and bool((labels == np.arange(len(labels))).all()):
         return np.asarray(codes, dtype=np.int64)
     return labels[codes]
 
 
 def _places(placed: Sequence[Ints], strides: Ints) -> Ints:
-    """Σ_j stride_j · label_j of every tuple, from the labels of its items (N,)."""
+    """Σ_j stride_j · label_j of every observation, from the labels of its items (N,)."""
     at: Ints | None = None
     for label, stride in zip(placed, strides):
         if stride:
@@ -223,7 +223,7 @@ def _places(placed: Sequence[Ints], strides: Ints) -> Ints:
 
 
 def _rising(cells: Ints, indptr: Ints) -> bool:
-    """Whether the cells of each item's tuples rise from tuple to tuple: then no two are the same."""
+    """Whether the cells of each item's observations rise from observation to observation: then no two are the same."""
     rises = cells[1:] > cells[:-1]
     begins = indptr[1:-1]
     rises[begins[(begins > 0) & (begins < len(cells))] - 1] = True  # an item's first
@@ -262,7 +262,7 @@ def size_cost(board: Board, moving: Sequence[int]) -> float:
 
 
 def effort_of(board: Board, items: Ints) -> Ints:
-    """Tuples times clusters that a visit to each of the items scores."""
+    """Observations times clusters that a visit to each of the items scores."""
     return np.diff(board.indptr)[items] * board.widths[board.mode_of[items]]
 
 
@@ -315,7 +315,7 @@ def move_in_batches(visit: Visit, order: Ints, at_once: int, labels: Ints, effor
     order : (n,) items to visit
     at_once : items of a batch; 1 visits one after the other
     labels : cluster of every item, changed by ``visit``
-    effort : (n,) tuples times clusters that each visit scores
+    effort : (n,) observations times clusters that each visit scores
     """
     chosen = np.empty(len(order), dtype=np.int64)
     if at_once <= 1:

@@ -291,9 +291,9 @@ def _statistics(
 
 
 def _visit_single_mode(board: Board, order: Ints, beta: float, price: float) -> Visit:
-    """Where one mode alone moves and no item has two tuples in one cell (sIB, IobMax).
+    """Where one mode alone moves and no item has two observations in one cell (sIB, IobMax).
 
-    What a tuple touches is then known beforehand and an item's counts need not be gathered. Nothing is written
+    What an observation touches is then known beforehand and an item's counts need not be gathered. Nothing is written
     unless an item moves, so x ln x of the tables is kept beside them and a cell costs one logarithm.
     """
     mode = int(board.mode_of[order[0]]) if len(order) else 0
@@ -335,7 +335,7 @@ def _single_mode(
     Equivalent to ``argmin_c beta * (xlogy(coarse, coarse).sum() − xlogy(fine, fine).sum()) + price * sizes_cost``
     with the item's counts moved to cluster c.
     """
-    # All is written out: a helper that is given arrays costs more a tuple than what it would do.
+    # All is written out: a helper that is given arrays costs more per observation than what it would do.
     m, looked_up = len(sizes), len(table) > 0
     zero = weights[:0].sum()  # of the weights' own type
     score = np.empty(m)

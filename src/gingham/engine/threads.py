@@ -112,7 +112,7 @@ def spread(run: Callable[[int, int], None], cuts: Ints, n_threads: int) -> None:
 
 @cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    """Threads that wait for work: starting one costs as much as summing ten thousand tuples."""
+    """Threads that wait for work: starting one costs as much as summing ten thousand observations."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="gingham")
 
 
@@ -132,7 +132,7 @@ def shares(n_threads: int, least_part: int) -> Floats:
 
 
 def balanced(indptr: Ints, start: int, stop: int, done: Sequence[float] | Floats) -> Ints:
-    """Row boundaries between start and stop, with about the given parts of the tuples before each."""
+    """Row boundaries between start and stop, with about the given parts of the observations before each."""
     first, last = int(indptr[start]), int(indptr[stop])
     targets = (first + np.asarray(done) * (last - first)).astype(indptr.dtype)  # of its type: it is not copied then
     cuts: Ints = np.searchsorted(indptr[start : stop + 1], targets) + start

@@ -14,7 +14,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from gingham.engine.project_torch import Runs
 
-TUPLES = 8  # tuples one program loads at a time
+TUPLES = 8  # observations one program loads at a time
 ROWS = 32  # items one program of gibbs handles
 HOLDERS = 512  # of a token that are summed at a time, at most
 
@@ -85,9 +85,7 @@ def _fold(fold_row, fold_begin, fold_end, out, n_rows, width, ACC: tl.constexpr,
 
 
 @triton.jit
-def _gibbs(
-    log_mass, cost, out, copy, sums, entropy, beta, n, m, COPY: tl.constexpr, BR: tl.constexpr, BM: tl.constexpr
-):
+def _gibbs(log_mass, cost, out, sums, entropy, beta, n, m, BR: tl.constexpr, BM: tl.constexpr):
     """Equivalent to ``q = softmax(log_mass − beta * cost, axis=1)`` with its column sums and Σ q ln q per block."""
     pid = tl.program_id(0)
     r = (pid * BR + tl.arange(0, BR)).to(tl.int64)
@@ -103,8 +101,6 @@ def _gibbs(
     norm = tl.where(norm > 0, norm, 1.0)
     q = e / norm[:, None]
     tl.store(out + at, q, mask=inside)
-    if COPY:
-        tl.store(copy + at, q.to(tl.bfloat16), mask=inside)
     tl.store(sums + pid.to(tl.int64) * m + c, tl.sum(q, 0), mask=c < m)
     plogp = tl.where(q > 0, q * (logit - tl.log(norm)[:, None]), 0.0)
     tl.store(entropy + pid, tl.sum(tl.sum(plogp, 1), 0))
@@ -146,22 +142,21 @@ def _fold_partials(block: Runs, sums: Tensor, width: int) -> None:
     )  # fmt: skip
 
 
-def gibbs_rows(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor, copy: Tensor | None) -> tuple[Tensor, Tensor]:
-    """New memberships into ``out`` (and ``copy``, bfloat16); returns their column sums and Σ q ln q, float64."""
+def gibbs_rows(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor) -> tuple[Tensor, Tensor]:
+    """New memberships into ``out``; returns their column sums and Σ q ln q, float64."""
     n, m = cost.shape
     n_programs = triton.cdiv(n, ROWS)
     sums = torch.empty(n_programs, m, dtype=torch.float32, device=cost.device)
     entropy = torch.empty(n_programs, dtype=torch.float32, device=cost.device)
     _gibbs[(n_programs,)](
-        log_mass, cost, out, out if copy is None else copy, sums, entropy, beta, n, m,
-        COPY=copy is not None, BR=ROWS, BM=triton.next_power_of_2(m), num_warps=4,
+        log_mass, cost, out, sums, entropy, beta, n, m, BR=ROWS, BM=triton.next_power_of_2(m), num_warps=4
     )  # fmt: skip
     return sums.sum(0, dtype=torch.float64), entropy.sum(dtype=torch.float64)
 
 
 @triton.jit
 def _residual_histograms(
-    begin, end, target, index, order, labels, residual, weights, out, n_labels, n_tuples, width,
+    begin, end, target, index, order, labels, residual, weights, out, n_labels, n_observations, width,
     SCALED: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """Equivalent to ``out[target[t], b, :, c] = Σ_e (w, w·r_b)[e]·1[labels_b[index[e]] = c]`` over run t of chain b."""
@@ -172,7 +167,7 @@ def _residual_histograms(
     counts = tl.zeros((BK, BC), tl.float32)
     residuals = tl.zeros((BK, BC), tl.float32)
     mine = labels + b.to(tl.int64) * n_labels
-    left = residual + b.to(tl.int64) * n_tuples
+    left = residual + b.to(tl.int64) * n_observations
     for p in range(start, stop, BK):
         ok = (p + k) < stop
         item = tl.load(index + p + k, mask=ok, other=0).to(tl.int64)
@@ -188,19 +183,6 @@ def _residual_histograms(
     place = out + (row * tl.num_programs(1) + b) * 2 * width + c
     tl.store(place, tl.sum(counts, 0), mask=c < width)
     tl.store(place + width, tl.sum(residuals, 0), mask=c < width)
-
-
-@triton.jit
-def _add_cells(residual, code1, code2, labels1, labels2, cells, n1, n2, n_tuples, m1, m2, sign, BK: tl.constexpr):
-    """Equivalent to ``residual[b] += sign * cells[b][labels1[b][code1], labels2[b][code2]]``."""
-    e = tl.program_id(0).to(tl.int64) * BK + tl.arange(0, BK)
-    b = tl.program_id(1).to(tl.int64)
-    ok = e < n_tuples
-    first = tl.load(labels1 + b * n1 + tl.load(code1 + e, mask=ok, other=0), mask=ok, other=0).to(tl.int32)
-    second = tl.load(labels2 + b * n2 + tl.load(code2 + e, mask=ok, other=0), mask=ok, other=0).to(tl.int32)
-    cell = tl.load(cells + b * m1 * m2 + first * m2 + second, mask=ok, other=0.0)
-    at = residual + b * n_tuples + e
-    tl.store(at, tl.load(at, mask=ok, other=0.0) + sign * cell, mask=ok)
 
 
 def residual_histograms(
@@ -227,16 +209,6 @@ def residual_histograms(
         SCALED=weights is not None, BC=max(2, triton.next_power_of_2(width)), BK=32, num_warps=1,
     )  # fmt: skip
     _fold_partials(block, out, n_chains * 2 * width)
-
-
-def add_cells(residual: Tensor, codes: Sequence[Tensor], labels: Sequence[Tensor], cells: Tensor, sign: float) -> None:
-    """Add (sign 1) or take away (−1) a layer's prediction in every chain."""
-    n_chains, n_tuples = residual.shape
-    size = 1024
-    _add_cells[(triton.cdiv(n_tuples, size), n_chains)](
-        residual, codes[0], codes[1], labels[0], labels[1], cells, labels[0].shape[1], labels[1].shape[1],
-        n_tuples, cells.shape[1], cells.shape[2], sign, BK=size, num_warps=4,
-    )  # fmt: skip
 
 
 # basket layers

@@ -2,5 +2,11 @@
 
 from gingham.lazy import lazy_names
 
-MODULES = {"Constant": "schedules", "Down": "schedules"}  # public name → module of this package
+MODULES = {
+    "Constant": "schedules",
+    "Down": "schedules",
+    "Projection": "projection",
+    "Sweep": "sweep",
+    "Up": "schedules",
+}  # public name → module of this package
 __getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -11,7 +11,7 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
 from gingham.cells.losses import TABLE, Need, refuse_unmet
-from gingham.certificates.bounds import GibbsLaw, effective_loss, find
+from gingham.certificates.bounds import LossDistribution, effective_loss, find
 from gingham.certificates.prices import labels_by_type, log_binomial, of_posterior
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet, Sample
@@ -28,8 +28,8 @@ DELTA = 0.05
 class Certified:
     """Descend on a certificate itself, for a table loss on one grid.
 
-    A bound is a function of the law of the loss and of the complexity. Linearised at the present posterior it is
-    P0's trade-off with β = 1 and a table of its own (`local_table`), which Algorithm 1 minimises, with nĪ for the
+    A bound is a function of the distribution of the loss and of the complexity. Linearised at the present posterior it
+    is P0's trade-off with β = 1 and a table of its own (`local_table`), which Algorithm 1 minimises, with nĪ for the
     partition part of KL; then it is linearised anew. For log-wealth at its best ν the table is exact, −ln(1 − ℓ/ν)
     (docs/theory/log_wealth). The best posterior on the way is kept.
 
@@ -110,15 +110,15 @@ def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: st
     """τ(ℓ) = (∂B/∂p(ℓ)) / (N ∂B/∂KL) of every entry of the loss table: N·E τ + KL falls as the bound B does."""
     theorem = find(bound)
     scaled = cast(Floats, cell.table) / cell.range
-    law, price, n = facts(posterior, sample, cell, theorem.price)
-    now = theorem.function(law, price, n, DELTA)
+    distribution, price, n = facts(posterior, sample, cell, theorem.price)
+    now = theorem.function(distribution, price, n, DELTA)
     if theorem.name == "log-wealth":
         return effective_loss(scaled, now.parameters["nu"])
     values = np.unique(scaled)
-    weights = np.array([float(law.weights[law.values == v].sum()) for v in values])
+    weights = np.array([float(distribution.weights[distribution.values == v].sum()) for v in values])
 
     def at(shares: Floats, complexity: float) -> float:
-        return theorem.function(GibbsLaw.of(values, shares, values), complexity, n, DELTA).value
+        return theorem.function(LossDistribution.of(values, shares, values), complexity, n, DELTA).value
 
     base = at(weights, price)
     more = max(1.0, 1e-3 * price)
@@ -128,13 +128,17 @@ def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: st
     return table - table.min()  # a constant changes nothing
 
 
-def facts(posterior: Posterior, sample: Sample, cell: CellModel, kind: str) -> tuple[GibbsLaw, float, int]:
-    """The law of the scaled loss, KL(Q‖P) and N: all that a bound needs."""
-    law = posterior.loss_law(sample)
+def facts(posterior: Posterior, sample: Sample, cell: CellModel, kind: str) -> tuple[LossDistribution, float, int]:
+    """The distribution of the scaled loss, KL(Q‖P) and N: all that a bound needs."""
+    distribution = posterior.loss_law(sample)
     support = None if cell.table is None else np.unique(cell.table) / cell.range
     names = [f"{i}" for i in range(posterior.structure.n_modes)]
     price = of_posterior(dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1, kind=kind)
-    return GibbsLaw.of(law.values / cell.range, law.weights, support), price.total, int(sample.n_tuples)
+    return (
+        LossDistribution.of(distribution.values / cell.range, distribution.weights, support),
+        price.total,
+        int(sample.n_observations),
+    )
 
 
 def certificate(posterior: Posterior, sample: Sample, cell: CellModel, bound: str = "log-wealth") -> float:

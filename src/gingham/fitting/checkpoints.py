@@ -123,12 +123,12 @@ class CheckpointFile:
             self.stages = {str(name): {"finished": bool(kept["finished"]), **kept} for name, kept in stages}
             return sum(len(kept.get("objectives", ())) for kept in self.stages.values())
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise GinghamError(f"The checkpoint {str(self.path)!r} is damaged; leave --resume out.") from None
+            raise GinghamError(f"The checkpoint {str(self.path)!r} is damaged: omit --resume.") from None
 
     def of_another_fit(self) -> GinghamError:
         return GinghamError(
-            f"The checkpoint {str(self.path)!r} belongs to other data or other options. "
-            "Repeat the options of the interrupted run, or leave --resume out to begin again."
+            f"The checkpoint {str(self.path)!r} belongs to other data or other options. Repeat the options of the "
+            "interrupted fit, or omit --resume to start again."
         )
 
     def bind(self, stage: str, data: str) -> None:

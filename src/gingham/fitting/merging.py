@@ -164,9 +164,9 @@ class Rung:
         """F(Q, β) and the price of the cells: what merging lowers as long as it pays."""
         return self.objective.total + self.price
 
-    def loss(self, n_tuples: float) -> float:
+    def loss(self, n_observations: float) -> float:
         """L̂ of the first relation."""
-        return self.objective.losses[0] / n_tuples
+        return self.objective.losses[0] / n_observations
 
 
 def prune(posterior: Posterior, floor: float = EMPTY) -> Posterior:
@@ -190,7 +190,7 @@ def prune(posterior: Posterior, floor: float = EMPTY) -> Posterior:
 def ladder(problem: Problem, posterior: Posterior, least: Sequence[int] | None = None) -> Iterator[Rung]:
     """From a posterior down to one cell (or ``least`` clusters a mode), each time by the merge with the least Δ."""
     if problem.structure.repeats:
-        raise GinghamError("Merging works where each mode stands at most once in a relation, not on a graph.")
+        raise GinghamError("Merging needs relations in which each mode occurs at most once; a graph is not supported.")
     tables: list[Floats] = [
         posterior.statistics(sample, r).astype(np.float64) for r, sample in enumerate(problem.samples)
     ]
@@ -281,7 +281,7 @@ def _price_of_one(problem: Problem, relation: int) -> float:
     if cell.n_answers is not None:
         return float(np.log(cell.n_answers))
     free = max(1, cell.features.size - 1 if not cell.ordered else 1)
-    return float(free * 0.5 * np.log(max(problem.samples[relation].n_tuples, 1.0)))
+    return float(free * 0.5 * np.log(max(problem.samples[relation].n_observations, 1.0)))
 
 
 def joined(array: Floats, axis: int, a: int, b: int) -> Floats:

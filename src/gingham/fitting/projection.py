@@ -13,13 +13,16 @@ from scipy.special import softmax
 from gingham.arrays import Floats
 from gingham.cells.losses import ON_DEVICE, unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
+from gingham.data.graphs import PairSample
 from gingham.engine.half_step import by_cell, by_cluster, memberships
-from gingham.engine.place import USUAL_SWEEPS, Work, goes_to_device
+from gingham.engine.place import USUAL_SWEEPS, Work, check_name, goes_to_device
+from gingham.engine.project import project_cost
 from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedules import Down, Schedule
+from gingham.fitting.schedules import Down, Schedule, make_schedule
+from gingham.storage import savable
 
 if TYPE_CHECKING:
     from gingham.engine.project_compiled import Tiles
@@ -29,18 +32,34 @@ HALVINGS = 12  # of a damped step, before it is given up
 TORCH_NEEDS = (ON_DEVICE,)  # of cells
 
 
+@savable
 @dataclass(frozen=True)
 class Projection:
     """Block descent on F(Q, β): each mode's memberships, then its masses, then the answers, exactly.
 
-    Every half step minimises F over one block, so at constant β the objective never rises.
-    It needs every mode to stand at most once in a relation (the loss is then linear in it).
+    Every half step minimises F over one block, so at constant β the objective never rises. Where a mode stands more
+    than once in a relation, the loss is not linear in it: it takes a damped step, which is kept only when F falls.
 
-    Attributes
+    Parameters
     ----------
+    schedule : Down or Constant
+        ``Down()`` begins at 5β, so that clusters form before information is priced.
+    tol : float
+        A fit has converged when the objective changes relatively by less than this.
+    max_iter : int
+        Sweeps; an estimator that is given this solver uses its own ``max_iter``.
+    backend : {"auto", "compiled", "torch"}
+        "auto" compiles for the CPU, and goes to a GPU through torch when there is one and the data is large enough to
+        pay; "torch" asks for torch, on a GPU (float32) or without one (float64).
     dtype : {"float64", "float32"}, optional
-        Of memberships and sums while it runs; by default float64 on the CPU, float32 on a GPU. With float32 the
-        objective is right to about 1e-6, so that it may seem to rise by as much. The posterior is float64.
+        Of memberships and sums while it runs; by default float64 on the CPU, float32 on a GPU. float32 needs half the
+        memory and, on large data, about half the time. The objective is right to about 1e-6, so that it may seem to
+        rise by as much; the posterior is float64.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> model = gg.CoClusteringRegressor(3, solver=gg.fitting.Projection(tol=1e-4, dtype="float32"))
     """
 
     one_core: ClassVar[bool] = False  # its blocks are spread over all cores
@@ -52,20 +71,21 @@ class Projection:
     dtype: str | None = None
 
     def __post_init__(self) -> None:
+        make_schedule(self.schedule)  # refuses what is none
+        check_name(self.backend)
         if self.dtype not in (None, *DTYPES):
             raise GinghamError(f"dtype={self.dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
         if isinstance(self.max_iter, bool) or int(self.max_iter) != self.max_iter or self.max_iter < 1:
-            raise GinghamError(f"max_iter={self.max_iter!r} must be a whole number from 1.")
+            raise GinghamError(f"max_iter={self.max_iter!r} must be an integer ≥ 1.")
         if not self.tol >= 0:
-            raise GinghamError(f"tol={self.tol!r} must be a number, not negative.")
+            raise GinghamError(f"tol={self.tol!r} must be a number ≥ 0.")
 
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
-        if problem.structure.repeats:
-            raise GinghamError(
-                "Projection needs each mode at most once in a relation; a graph wants the node-wise solver."
-            )
+        structure = problem.structure
+        if structure.repeats and any(isinstance(sample, PairSample) for sample in problem.samples):
+            raise GinghamError("Projection does not know pairs that are not listed: use a solver of graphs.")
         for relation, cell in enumerate(problem.cells):
             check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
         if use_torch(self.backend, problem, start):
@@ -75,14 +95,19 @@ class Projection:
             return projection_torch.solve(problem, start, *rule, report, self.dtype, checkpoint)
         dtype = self.dtype or "float64"
         tiles: dict[int, Tiles | None] = {}
-        moving = sorted(set(range(problem.structure.n_modes)) - set(problem.structure.frozen))
-        if self.backend in ("auto", "compiled") and len(problem.samples) == 1:
+        moving = [mode for mode in range(structure.n_modes) if mode not in structure.frozen and structure.uses(mode)]
+        repeated = {mode for factor in structure.factors for mode in factor if factor.count(mode) > 1}
+        if self.backend in ("auto", "compiled") and len(problem.samples) == 1 and not repeated:
             tiles = {mode: tiles_of(problem, start, mode, dtype) for mode in moving}
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-            losses: dict[int, float] = {}
+            losses = dict.fromkeys(range(len(problem.samples)), 0.0)
             for mode in moving:
-                posterior, changed = half_step(problem, posterior, mode, factor, self.backend, dtype, tiles.get(mode))
+                posterior, changed = (
+                    damped_step(problem, posterior, mode, factor, self.backend)
+                    if mode in repeated
+                    else half_step(problem, posterior, mode, factor, self.backend, dtype, tiles.get(mode))
+                )
                 losses |= changed
             return posterior, Objective(
                 losses=tuple(losses[r] for r in range(len(problem.samples))),
@@ -96,7 +121,7 @@ class Projection:
 
 
 def use_torch(backend: str, problem: Problem, start: Posterior) -> bool:
-    """Whether the fit runs through torch: where the tuples are, when asked for, or where a GPU is there and pays."""
+    """Whether the fit runs through torch: beside the observations, when asked for, or where a GPU pays."""
     if problem.samples[0].on_device:
         return True
     if backend == "auto" and not supports_torch(problem):
@@ -119,7 +144,9 @@ def work_of(problem: Problem, n_clusters: Sequence[int], n_fits: int = 1) -> Wor
 
 def supports_torch(problem: Problem) -> bool:
     """One grid of at least one mode, every mode once and none frozen, with cells the device knows."""
-    return len(problem.samples) == 1 and not problem.structure.frozen and unmet(TORCH_NEEDS, problem.cells) is None
+    structure = problem.structure
+    plain = len(problem.samples) == 1 and not structure.frozen and not structure.repeats
+    return plain and unmet(TORCH_NEEDS, problem.cells) is None
 
 
 def half_step(
@@ -169,8 +196,53 @@ def damped(old: Floats, target: Floats) -> Iterator[Floats]:
         yield softmax((1.0 - step) * log_old + step * log_target, axis=1)
 
 
+def mode_cost(problem: Problem, posterior: Posterior, mode: int, backend: str = "auto") -> Floats:
+    """Σ_r β_r N_r ∂L̂_r/∂q(c|x), shape (n, m), over all places at which the mode stands."""
+    cost = np.zeros(posterior.assign[mode].shape)
+    for relation, position in problem.structure.uses(mode):
+        rows = problem.samples[relation].rows(position, problem.cells[relation].features)
+        others = [q for j, q in enumerate(posterior.factor(relation)) if j != position]
+        coef = coef_by_mode(posterior, relation, position)
+        cost += problem.betas[relation] * project_cost(rows, others, coef, backend)
+    return cost
+
+
+def damped_step(
+    problem: Problem, posterior: Posterior, mode: int, factor: float = 1.0, backend: str = "auto"
+) -> tuple[Posterior, dict[int, float]]:
+    """Move one mode along its gradient step in the log domain, halving it until the objective falls.
+
+    Where a mode meets itself the loss is not linear in its memberships, and the full step may overshoot
+    (P1's parallel update oscillates). Returns the new posterior and N_r L̂_r of its relations.
+    """
+    relations = sorted({relation for relation, _ in problem.structure.uses(mode)})
+
+    def settled(q: Floats) -> tuple[Posterior, dict[int, float], float]:
+        """The posterior with these memberships and best answers, its losses, and what of F depends on them."""
+        assign = list(posterior.assign)
+        assign[mode] = q
+        answers, losses = list(posterior.answers), {}
+        moved = replace(posterior, assign=tuple(assign))
+        for relation in relations:
+            cell = problem.cells[relation]
+            cells = moved.statistics(problem.samples[relation], relation, backend=backend)
+            answers[relation] = cell.answer(cells)
+            losses[relation] = float(cell.loss(answers[relation], cells).sum())
+        moved = replace(moved, answers=tuple(answers))
+        total = factor * sum(problem.betas[r] * loss for r, loss in losses.items()) + information_terms(moved)[mode]
+        return moved, losses, total
+
+    old = posterior.assign[mode]
+    stay = settled(old)
+    with np.errstate(divide="ignore"):  # a dead cluster stays dead
+        target = softmax(np.log(posterior.mass[mode]) - factor * mode_cost(problem, posterior, mode, backend), axis=1)
+    steps = (settled(q) for q in damped(old, target))
+    moved, losses, _ = next((found for found in steps if found[2] <= stay[2]), stay)
+    return moved, losses
+
+
 def tiles_of(problem: Problem, start: Posterior, mode: int, dtype: str) -> Tiles | None:
-    """How one mode's tuples are laid out for the cache, where there is one relation and that pays."""
+    """How one mode's observations are laid out for the cache, where there is one relation and that pays."""
     ((relation, position),) = problem.structure.uses(mode)
     others = prod(q.shape[1] for j, q in enumerate(start.factor(relation)) if j != position)
     features = problem.cells[relation].features

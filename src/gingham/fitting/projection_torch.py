@@ -37,15 +37,13 @@ def solve(
     """`Projection.solve` on the device; by default float32 on a GPU, float64 without one."""
     refuse_unmet("backend='torch'", TORCH_NEEDS, problem.cells)
     if not supports_torch(problem):
-        raise GinghamError(
-            "backend='torch' serves one grid, nothing frozen, not several relations: use backend='compiled'."
-        )
+        raise GinghamError("backend='torch' supports a single grid without frozen modes: use backend='compiled'.")
     from gingham.engine.grid_torch import Grid
 
     (beta,) = problem.betas
     assigns, answers = _tables(start.assign, start.answers[0], dtype)
     layouts, cell = _on_device(problem, start.n_clusters, assigns[0].dtype)
-    grid = Grid(layouts, cell, assigns, answers, half=False)
+    grid = Grid(layouts, cell, assigns, answers)
 
     def sweep(grid: Grid, factor: float) -> tuple[Grid, Objective]:
         return grid, _objective(grid.sweep(beta * factor).tolist(), problem)
@@ -106,7 +104,7 @@ def solve_together(
 
 
 def _on_device(problem: Problem, widths: Sequence[int], kind: torch.dtype) -> tuple[list[DeviceRows], Cell]:
-    """The tuples sorted for every mode, for so many clusters, and the cell in the device's terms."""
+    """The observations sorted for every mode, for so many clusters, and the cell in the device's terms."""
     from gingham.engine.project_torch import to_device
 
     sample, (cell,) = problem.samples[0].placed(), problem.cells

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, log2
+from typing import ClassVar
 
 from gingham.errors import GinghamError
+from gingham.storage import savable
 
 
+@savable
 @dataclass(frozen=True)
 class Constant:
     """β from the first sweep on.
@@ -14,15 +18,17 @@ class Constant:
     Examples
     --------
     >>> import gingham as gg
-    >>> model = gg.CoClusteringRegressor(3, schedule=gg.fitting.Constant())
+    >>> model = gg.CoClusteringRegressor(3, solver=gg.fitting.Projection(gg.fitting.Constant()))
     """
 
+    noise: ClassVar[float] = 0.0
     n_steps: int = 0
 
     def factor(self, iteration: int) -> float:
         return 1.0
 
 
+@savable
 @dataclass(frozen=True)
 class Down:
     """From ``start``·β geometrically down to β in ``n_steps`` sweeps, then constant.
@@ -33,9 +39,10 @@ class Down:
     Examples
     --------
     >>> import gingham as gg
-    >>> model = gg.CoClusteringRegressor(3, schedule=gg.fitting.Down(start=3.0, n_steps=10))
+    >>> model = gg.CoClusteringRegressor(3, solver=gg.fitting.Projection(gg.fitting.Down(start=3.0, n_steps=10)))
     """
 
+    noise: ClassVar[float] = 0.0
     start: float = 5.0
     n_steps: int = 20
 
@@ -45,15 +52,43 @@ class Down:
         return float(self.start ** (1.0 - iteration / self.n_steps))
 
 
-Schedule = Constant | Down
+@dataclass(frozen=True)
+class Up:
+    """From ``start``·β up to β by doubling, with ``hold`` sweeps at each value, then constant.
+
+    Solvers of graphs replace the share ``noise`` of all memberships by random ones whenever β rises; others have no
+    noise. P1 anneals graphs with many clusters in this way, from β = 1/N on.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> [gg.fitting.Up(start=0.25, hold=2).factor(sweep) for sweep in range(6)]
+    [0.25, 0.25, 0.5, 0.5, 1.0, 1.0]
+    """
+
+    start: float = 1e-5
+    hold: int = 5
+    noise: float = 0.01
+
+    @property
+    def n_steps(self) -> int:
+        return self.hold * max(ceil(-log2(self.start)), 0)
+
+    def factor(self, iteration: int) -> float:
+        return min(1.0, self.start * 2.0 ** (iteration // self.hold))
+
+
+Schedule = Constant | Down | Up
 
 
 def make_schedule(schedule: object) -> Schedule:
     """A schedule by name ("down", "constant") or as it is."""
-    if isinstance(schedule, (Constant, Down)):
+    if isinstance(schedule, (Constant, Down, Up)):
         return schedule
     if schedule == "down":
         return Down()
     if schedule == "constant":
         return Constant()
-    raise GinghamError(f"schedule={schedule!r} is unknown; choose 'down', 'constant', Down(...) or Constant().")
+    raise GinghamError(
+        f"schedule={schedule!r} is unknown; choose 'down', 'constant', Down(...), Up(...) or Constant()."
+    )

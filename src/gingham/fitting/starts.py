@@ -1,8 +1,7 @@
 """Where the search begins: random, item means, spectral, given labels, any posterior.
 
-Starts ask for sums over tuples, wherever the tuples are. Where these are on a GPU, all that has a row an item stays
-there, too: the same formulas serve arrays and tensors. Weighted k-means gives the same labels from the same seed on
-cores and on a GPU.
+Starts ask for sums over observations, wherever the observations are. Where these are on a GPU, all that has a row an
+item stays there, too: the same formulas serve arrays and tensors.
 """
 
 from __future__ import annotations
@@ -10,145 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod, sqrt
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, beside, namespace, on_host
+from gingham.arrays import AnyArray, ArrayLike, Floats, beside, namespace, on_host
 from gingham.core.problem import Posterior, Problem, check_table
 from gingham.data import Mode
-from gingham.engine.threads import one_library_thread, over_blocks
+from gingham.engine.k_means import k_means
+from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError
 
-MAX_ITER = 20  # a start needs no more
-TOLERANCE = 1e-4  # of the average variance of a coordinate: centres that move less, all together, have settled
-SEEDED_ON = 2**14  # points that seeds are looked for among; more make seeds dearer and no better
-BLOCK = 2**13  # points whose distances stay in cache; on a GPU DEVICE_BLOCK
-DEVICE_BLOCK = 2**20
-
-
-def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, n_init: int = 1) -> Ints:
-    """Labels (n_items,) of a weighted k-means with k-means++ seeds; points and labels are arrays or tensors.
-
-    The best of ``n_init`` runs. At most `SEEDED_ON` points, drawn at random, are candidates for seeds, which are
-    found on the CPU. No result depends on the number of threads.
-    """
-    if n_clusters <= 1:
-        return namespace(points).zeros_like(points[:, 0], dtype=namespace(points).int64)
-    few = np.arange(len(points))
-    if len(points) > SEEDED_ON:
-        few = np.sort(rng.choice(len(points), SEEDED_ON, replace=False))
-    random = np.random.RandomState(int(rng.integers(2**31 - 1)))
-    points = points - points.mean(axis=0)  # distances are differences of squares: large ones would drown them
-    at = beside(few, points)
-    candidates, candidate_weights = on_host(points[at]), on_host(weights[at])
-    k = min(n_clusters, len(np.unique(candidates, axis=0)))
-    best: tuple[float, Ints] | None = None
-    for _ in range(n_init):
-        seeds = plus_plus(candidates, candidate_weights, k, random)
-        inertia, labels = settled(points, weights, beside(seeds, points))
-        if best is None or inertia < best[0]:
-            best = inertia, labels
-    if best is None:
-        raise ValueError("n_init must be at least 1")
-    return best[1]
-
-
-def plus_plus(points: Floats, weights: Floats, k: int, random: np.random.RandomState) -> Floats:
-    """Seeds (k, dim) by k-means++: each the best of a few points, drawn by their distance to the seeds before.
-
-    Equivalent to ``kmeans_plusplus(points, k, sample_weight=weights, random_state=random)[0]`` of scikit-learn, whose
-    package of clusterings takes most of a second to import.
-    """
-    squares = np.einsum("ij,ij->i", points, points)
-
-    def distances(at: Ints) -> Floats:
-        """Squared distances of all points to some of them, (len(at), n)."""
-        return np.maximum(-2 * (points[at] @ points.T) + squares[at][:, None] + squares, 0.0)
-
-    chosen = [int(random.choice(len(points), p=weights / weights.sum()))]
-    nearest = distances(np.array(chosen))[0]
-    left = float(nearest @ weights)
-    for _ in range(1, k):
-        drawn = np.searchsorted(np.cumsum(weights * nearest), random.uniform(size=2 + int(np.log(k))) * left)
-        drawn = np.minimum(drawn, len(points) - 1)
-        closer = np.minimum(nearest, distances(drawn))
-        costs = closer @ weights
-        best = int(costs.argmin())
-        chosen.append(int(drawn[best]))
-        nearest, left = closer[best], float(costs[best])
-    return points[chosen]
-
-
-def settled(points: Floats, weights: Floats, centres: Floats) -> tuple[float, Ints]:
-    """Lloyd's steps from given centres: Σ w·(squared distance to the own centre), and the labels.
-
-    Equivalent to ``KMeans(k, init=centres, n_init=1, max_iter=20).fit(points, sample_weight=weights)`` of scikit-learn.
-    """
-    tolerance = TOLERANCE * float(((points - points.mean(axis=0)) ** 2).mean())
-    labels = None
-    for _ in range(MAX_ITER):
-        found = nearest(points, weights, centres)
-        if labels is not None and bool((found.labels == labels).all()):
-            break
-        moved = _centres(found, points, weights, centres)
-        shift, centres, labels = float(((moved - centres) ** 2).sum()), moved, found.labels
-        if shift <= tolerance:
-            break
-    labels = nearest(points, weights, centres).labels
-    return float((weights * ((points - centres[labels]) ** 2).sum(axis=1)).sum()), labels
-
-
-class Nearest(NamedTuple):
-    """The nearest centre of every point, and what lies nearest to each centre."""
-
-    labels: Ints  # (n,)
-    weight: Floats  # (k,)
-    sums: Floats  # (k, dim) weighted
-
-
-def nearest(points: Floats, weights: Floats, centres: Floats) -> Nearest:
-    """Equivalent to ``((points[:, None] - centres) ** 2).sum(2).argmin(1)``, and sums by label."""
-    xp, k = namespace(points), len(centres)
-    squares = (centres**2).sum(axis=1)
-
-    def run(part: slice) -> tuple[Ints, Floats]:
-        own, mass = points[part], weights[part]
-        labels = (squares - own @ (2.0 * centres.T)).argmin(axis=1)
-        columns = [mass, *(mass * own[:, j] for j in range(own.shape[1]))]
-        if xp is np:
-            return labels, np.stack([np.bincount(labels, column, minlength=k) for column in columns], axis=1)
-        # A GPU adds weights up in another order every time, unless a product does it.
-        member = (labels[:, None] == xp.arange(k, device=labels.device)).to(points.dtype)
-        return labels, member.T @ xp.stack(columns, axis=1)
-
-    size = BLOCK if xp is np else DEVICE_BLOCK
-    parts = [slice(at, at + size) for at in range(0, len(points), size)]
-    found = list(over_blocks(run, parts) if xp is np else map(run, parts))
-    sums = sum(table for _, table in found)
-    return Nearest(xp.concatenate([labels for labels, _ in found]), sums[:, 0], sums[:, 1:])  # type: ignore[index]
-
-
-def _centres(found: Nearest, points: Floats, weights: Floats, centres: Floats) -> Floats:
-    """The means of the clusters; one that nothing is nearest to gets a point that is far from its own centre."""
-    xp = namespace(points)
-    weight, sums = found.weight, found.sums
-    empty = np.flatnonzero(on_host(weight) == 0)
-    if len(empty):
-        distances = on_host(((points - centres[found.labels]) ** 2).sum(axis=1))
-        if distances.max() > 0:
-            weight, sums = xp.clone(weight) if xp is not np else weight.copy(), sums * 1.0
-            for cluster, far in zip(empty.tolist(), np.argsort(-distances, kind="stable").tolist()):
-                own = int(found.labels[far])
-                sums[own] -= weights[far] * points[far]
-                weight[own] -= weights[far]
-                sums[cluster] = weights[far] * points[far]
-                weight[cluster] = weights[far]
-    return xp.where(weight[:, None] > 0, sums / xp.where(weight > 0, weight, 1.0)[:, None], centres)
-
-
 STARTS = ("spectral", "singular", "means", "random")
-SHRINK = 5.0  # tuples by which item means are pulled to the overall mean
+SHRINK = 5.0  # observations by which item means are pulled to the overall mean
 FIRMNESS = 0.95  # probability of the k-means cluster in an informed start
 LOOSE_FIRMNESS = 0.9  # the same for mixed memberships
 RANK = 4  # singular vectors in the spectral start
@@ -177,7 +50,7 @@ def make_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: n
 
 
 def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
-    """Memberships uniform on the simplex and answers from a handful of random tuples a cell.
+    """Memberships uniform on the simplex and answers from a handful of random observations a cell.
 
     The best answers of a uniform random Q would be the same in every cell, and the solver would
     stay at that trivial point; so answers start random.
@@ -187,28 +60,52 @@ def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator
     for relation, (cell, factor) in enumerate(zip(problem.cells, problem.structure.factors)):
         shape = tuple(n_clusters[mode] for mode in factor)
         sums = problem.sums(relation)
-        # All tuples in a row, by item and label, each as wide as its weight: the order in which they came is no matter.
+        # All observations in a row, by item and label, each as wide as its weight: the order in which they came is no
+        # matter.
         ends = np.cumsum(on_host(item_sums(problem, relation, 0).counts))
         at = rng.random(prod(shape) * 3) * ends[-1]
         items = np.minimum(np.searchsorted(ends, at, side="right"), np.searchsorted(ends, ends[-1]))
         begins = np.concatenate([[0.0], ends])[items]
         answers.append(cell.answer(sums.drawn(items, at - begins).reshape(*shape, 3, -1).sum(axis=-2)))
-    return Posterior(problem.structure, problem.cells, assign, tuple(answers))
+    frozen = problem.structure.frozen
+    kept = tuple(np.eye(q.shape[1]) if mode in frozen else q for mode, q in enumerate(assign))
+    return Posterior(problem.structure, problem.cells, kept, tuple(answers))
 
 
 def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, rank: int = 0) -> Posterior:
     """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over.
 
     Where the means of some mode do not tell its items apart they are not used alone: cells would answer alike along
-    that mode, which is where a fit ends at once, in one cluster.
+    that mode, which is where a fit ends at once, in one cluster. Relations of properties, in which a frozen mode
+    stands, speak only of the items that no other relation has.
     """
-    if rank == 0 and len(n_clusters) > 1 and not means_tell(problem):
+    structure = problem.structure
+    if rank == 0 and len(n_clusters) > 1 and len(problem.structure.factors) == 1 and not means_tell(problem):
         rank = RANK
     embeddings = item_embeddings(problem, rank, rng)
+    own = without_properties(problem)
+    found = embeddings if own is None else item_embeddings(own, rank, rng)
     labels = []
-    for mode, (points, weights) in enumerate(embeddings):
-        labels.append(k_means(points, weights, n_clusters[mode], rng))
+    for mode, m in enumerate(n_clusters):
+        spoken_of = own is not None and bool(own.structure.uses(mode))
+        at = np.arange(m) if mode in structure.frozen else k_means(*(found if spoken_of else embeddings)[mode], m, rng)
+        labels.append(at)
     return from_labels(problem, labels, n_clusters, FIRMNESS)
+
+
+def without_properties(problem: Problem) -> Problem | None:
+    """The problem without its relations of properties, which would outvote the others; None where that is no other."""
+    structure = problem.structure
+    frozen = set(structure.frozen)
+    kept = [r for r, factor in enumerate(structure.factors) if not frozen & set(factor)]
+    if not kept or len(kept) == len(structure.factors):
+        return None
+    return Problem(
+        replace(structure, factors=tuple(structure.factors[r] for r in kept)),
+        tuple(problem.samples[r] for r in kept),
+        tuple(problem.cells[r] for r in kept),
+        tuple(problem.betas[r] for r in kept),
+    )
 
 
 def means_tell(problem: Problem) -> bool:
@@ -244,7 +141,10 @@ def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
 def from_labels(
     problem: Problem, labels: Sequence[Any], n_clusters: Sequence[int] | None = None, firmness: float = 1.0
 ) -> Posterior:
-    """Given clusters, one array of integers per mode; ``firmness`` < 1 leaves every door ajar."""
+    """Given clusters, one array of integers per mode; ``firmness`` < 1 gives every cluster some probability.
+
+    Items of frozen modes are sure of their clusters.
+    """
     assign = []
     if len(labels) != problem.structure.n_modes:
         raise GinghamError(f"{len(labels)} label arrays were given for {problem.structure.n_modes} modes.")
@@ -259,18 +159,19 @@ def from_labels(
             )
         most = int(given.max()) + 1
         m = most if n_clusters is None else max(n_clusters[at], most)
-        rows = beside(firmness * np.eye(m) + (1.0 - firmness) / m, given)
+        sure = 1.0 if at in problem.structure.frozen else firmness
+        rows = beside(sure * np.eye(m) + (1.0 - sure) / m, given)
         assign.append(rows[given])
     return with_best_answers(problem, assign)
 
 
 def from_votes(problem: Problem, clusters: AnyArray, n_clusters: Sequence[int]) -> Posterior:
-    """Clusters known for some tuples, (N, d) integers with −1 where unknown: each tuple votes for its items."""
+    """Clusters known for some observations, (N, d) with −1 where unknown: each observation votes for its items."""
     sample = problem.samples[0]
     clusters = np.asarray(clusters)
     if clusters.shape != (sample.n_rows, sample.n_modes) or clusters.dtype.kind not in "iu":
         raise GinghamError(
-            f"clusters= must be whole numbers of shape {(sample.n_rows, sample.n_modes)}, −1 where unknown; "
+            f"clusters= must be integers of shape {(sample.n_rows, sample.n_modes)}, −1 where unknown; "
             f"got shape {clusters.shape}, dtype {clusters.dtype}."
         )
     assign = []
@@ -318,7 +219,7 @@ class ItemSums:
     counts: Floats  # (n,) weight of the tuples of each item
     responses: Floats  # (n, r) sums of what is averaged, centred
     centre: Floats  # (r,) the mean that was taken out
-    spread: Floats  # (r,) Σ response² over all tuples
+    spread: Floats  # (r,) Σ response² over all observations
 
     @property
     def noise(self) -> Floats:
@@ -333,7 +234,7 @@ class ItemSums:
 
 
 def label_parts(problem: Problem, relation: int) -> tuple[Floats, Floats]:
-    """As combinations of t(y): what is averaged per item, (K, r), and the count of a tuple, (K,).
+    """As combinations of t(y): what is averaged per item, (K, r), and the count of an observation, (K,).
 
     Averaged are labels, or their one-hot codes where they are names.
     """
@@ -418,11 +319,11 @@ def _beyond_noise(matrix: Contrasts, vectors: Floats, values: Floats, of: ItemSu
 
 
 class Contrasts:
-    """A matrix that is never held: what tuples say of the items of one position against those of the others.
+    """A matrix that is never held: what observations say of the items of one position against those of the others.
 
     Entry (x, x_j) of the block of another position j and of a response is Σ_e w_e s_x s_j (response_e − a_x − a_j) over
     the tuples of both items, with centred responses and, for each position, ``offsets`` a (n, r) and ``scales`` s (n,).
-    Its products are sums over tuples.
+    Its products are sums over observations.
     """
 
     def __init__(
@@ -449,7 +350,7 @@ class Contrasts:
     ) -> tuple[Floats, Floats, Floats]:
         """Left singular vectors, (n, ≤ rank), singular values and right vectors, by subspace iteration.
 
-        A start needs no exact vectors, but the same ones wherever the tuples are; signs do not matter to k-means.
+        A start needs no exact vectors, but the same ones wherever the observations are; signs do not matter to k-means.
         """
         like = self.scales[self.position]
         xp = namespace(like)
@@ -522,14 +423,16 @@ def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
 Sizes = int | Sequence[int] | str  # clusters of all modes alike, of each mode, or "auto"
 
 
-def expand_clusters(n_clusters: Sizes | Sequence[int | None], shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
+def expand_clusters(
+    n_clusters: Sizes | Sequence[int | None], shape: Sequence[int], n_observations: float
+) -> tuple[int, ...]:
     """The number of clusters of each mode from an int, one int per mode, or "auto" (by the size of the data)."""
     d = len(shape)
     if isinstance(n_clusters, str):
         if n_clusters != "auto":
             raise GinghamError(f"n_clusters={n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
-        # About 40 tuples a cell, at most 20 clusters; two where a grid of twos is still small.
-        even = round((n_tuples / 40) ** (1 / d))
+        # About 40 observations a cell, at most 20 clusters; two where a grid of twos is still small.
+        even = round((n_observations / 40) ** (1 / d))
         wanted: list[object] = [min(20, max(2 if d <= 12 else 1, even))] * d
     elif np.ndim(cast(ArrayLike, n_clusters)) == 0:
         wanted = [n_clusters] * d
@@ -540,6 +443,6 @@ def expand_clusters(n_clusters: Sizes | Sequence[int | None], shape: Sequence[in
     sizes = []
     for m, n in zip(wanted, shape):
         if isinstance(m, (bool, np.bool_)) or not isinstance(m, (int, np.integer)) or m < 1:
-            raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters is a whole number from 1.")
+            raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters must be an integer ≥ 1.")
         sizes.append(min(int(m), n))  # more clusters than items could never all be filled
     return tuple(sizes)

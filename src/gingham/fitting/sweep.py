@@ -17,9 +17,10 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Run, Solution, iterate, rng_state, solution_of
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels
-from gingham.storage import State
+from gingham.storage import State, savable
 
 
+@savable
 @dataclass(frozen=True)
 class Sweep:
     """Each item in turn goes where the objective is lowest, in a new random order every sweep.
@@ -94,7 +95,7 @@ class Sweep:
 def board_of(problem: Problem, start: Posterior) -> tuple[Board, list[int]]:
     """The board of a one-relation problem at a start's most probable clusters, and the modes that move."""
     if len(problem.samples) != 1 or problem.structure.repeats:
-        raise GinghamError("Hard moves work on one relation in which every mode stands once; use another solver.")
+        raise GinghamError("Hard moves need one relation in which every mode occurs once: use another solver.")
     sample, cell = problem.samples[0], problem.cells[0]
     refuse_unmet("A solver by hard moves", Sweep.needs, (cell,))
     kind = str(cell.moves)
@@ -124,5 +125,5 @@ def constant_of(problem: Problem) -> float:
     """What turns the board's cost into N·L̂: for mass, −N·I = cost − (d − 1)·N ln N."""
     if problem.cells[0].moves != "mass":
         return 0.0
-    n = problem.samples[0].n_tuples
+    n = problem.samples[0].n_observations
     return float(-(problem.samples[0].n_modes - 1) * n * np.log(n)) if n > 0 else 0.0

@@ -12,7 +12,9 @@ MODULES = {
     "Committee": "committee.estimator",
     "GraphClustering": "graph.estimator",
     "InformationClustering": "features.estimator",
+    "LayeredCoClusteringClassifier": "layers.estimator",
     "LayeredCoClusteringRegressor": "layers.estimator",
+    "SurveyCoClustering": "layers.survey",
     "JointCoClustering": "joint.estimator",
     "TreeCoClustering": "tree.estimator",
     "ExplanatoryClustering": "views.explanatory",
@@ -21,6 +23,5 @@ MODULES = {
     "ProgressivePredictor": "progressive",
     "certify_progressive": "progressive",
     "load": "base",
-    "workload_path": "graph.workload",
 }
 __getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -7,12 +7,12 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import models, storage
@@ -24,17 +24,25 @@ from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, frame_of, id_columns, tuples_of
 from gingham.data.advice import advice_on
 from gingham.data.fit_rows import FitRows
-from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
+from gingham.data.sample import (
+    LARGEST,
+    Moments,
+    checked_weights,
+    default_names,
+    few_values,
+    need_moderate,
+    need_unmasked,
+)
+from gingham.engine.files import in_file
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
-from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.fit_record import FitRecord
+from gingham.models.listed import Listed
 from gingham.models.questions import Predicted, Questions
-from gingham.summary.measure import additive_effects
 from gingham.summary.values import Errors, Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
     from gingham.summary.values import Summary
 
 KEPT_WHERE_KNOWN = (
@@ -43,34 +51,35 @@ KEPT_WHERE_KNOWN = (
     "interrupted_",
     "modes_",
     "side_names_",
-    "size_reason_",
+    "_size_reason",
     "cell_moments_",
-    "value_shares_",
-    "fit_rows_",
-    "errors_",
+    "_fit_rows",
+    "_errors",
+    "changes_",
 )
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
-FINEST_BOARD = 12  # clusters per side of a distilled checkerboard
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
 
 class Saved:
-    """A model that can be saved to one file and loaded again; what the file keeps is said by ``to_file``."""
+    """A model that can be saved to one file and loaded again; what the file keeps is said by ``_to_file``."""
 
-    record_: FitRecord | None = None  # of a model that was fitted by the command line
+    _record: FitRecord | None = None  # of a model that was fitted by the command line
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
-        storage.write(path, type(self).__name__, {"model": self, "record": self.record_})
+        storage.write(path, type(self).__name__, {"model": self, "record": self._record})
 
 
 class Persistent(Questions, Saved, BaseEstimator):
     """An estimator that can be saved to one file and loaded again.
 
-    A model whose clusters can be merged offers ``posterior_``, ``sample(X, y, sample_weight)``, ``beta_`` and
-    ``with_posterior(posterior)``, the same model with other memberships and answers (see `GridModel`). One that merges
-    in a way of its own offers ``simplified(X, y, max_clusters, max_loss, sample_weight)`` instead, and ``gg.simplify``
-    asks it.
+    What other rooms ask of a fitted model begins with an underscore, so that users see only what they call:
+    ``_observed``, ``_predict_codes`` and ``_item_modes`` for summaries and pages, ``_fit_rows`` and
+    ``_lost_parameters`` for certificates, ``_errors`` and ``_record`` from the command line. A model whose clusters can
+    be merged offers ``posterior_``, ``sample(X, y, sample_weight)``, ``beta_`` and ``_with_posterior(posterior)``, the
+    same model with other memberships and answers (see `GridModel`). One that merges in a way of its own offers
+    ``_simplified(X, y, max_clusters, max_loss, sample_weight)`` instead, and ``gg.simplify`` asks it.
 
     Attributes
     ----------
@@ -79,8 +88,8 @@ class Persistent(Questions, Saved, BaseEstimator):
     """
 
     interrupted_: bool = False
-    errors_: Errors | None = None  # measured by the command line on rows that were held out
-    fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one per relation
+    _errors: Errors | None = None  # measured by the command line on rows that were held out
+    _fit_rows: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one per relation
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     _data: Any = None  # what the fit was given, for summaries; neither saved nor copied to other processes
@@ -100,11 +109,38 @@ class Persistent(Questions, Saved, BaseEstimator):
         self.converged_ = found.converged
         self.interrupted_ = found.interrupted
 
+    # new data
+
+    def update(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        data: tuple[Any, ...] | None = None,
+    ) -> Self:  # fmt: skip
+        """Fit anew to the rows of the fit and new ones; groups keep numbers and names, ``changes_`` says what changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the new rows, as `fit` takes them
+        data : (X, y, sample_weight), (X, y) or (X,), optional
+            The rows of the fit, of a model that was loaded from a file and does not remember them.
+        """
+        from gingham.models.update import update  # what it needs is loaded when somebody updates
+
+        old = None if data is None else self._listed_rows(data)
+        return cast("Self", update(self, self._listed_rows((X, y, sample_weight)), old))
+
+    def _listed_rows(self, data: tuple[Any, ...] | None) -> Listed:
+        """Rows that are handed over, or those of the fit, with their ids as they are."""
+        raise GinghamError(f"{type(self).__name__} cannot be updated: fit it again to all rows.")
+
+    def _arguments_of(self, rows: Listed, like: Any = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Rows as `fit` takes them; ``like`` is the fitted model whose way of taking them is kept."""
+        return (rows.table(), rows.labels, rows.weights), {}
+
     # summary
 
-    def observed(self, *data: Any) -> Observed:
+    def _observed(self, *data: Any) -> Observed:
         """What was observed and which clusters were made of it, for summaries; of the fit's own data by default."""
-        raise GinghamError(f"{type(self).__name__} has no clusters of items that could be read.")
+        raise GinghamError(f"{type(self).__name__} has no clusters of items to summarise.")
 
     @property
     def summary_(self) -> Summary:
@@ -113,13 +149,11 @@ class Persistent(Questions, Saved, BaseEstimator):
         if self._summary is None:
             from gingham.summary.make_summary import summarize  # what it needs is loaded when somebody reads
 
-            found = summarize(self, item_info=self._item_info)
-            measured = getattr(self, "errors_", None)  # by whoever fitted the model, of the same model
-            self._summary = found if measured is None else replace(found, errors=measured)
+            self._summary = summarize(self, item_info=self._item_info)
             self._keep_for_questions()
         return self._summary
 
-    def made_readable(self, item_info: ItemInfo | None = None) -> Self:
+    def _made_readable(self, item_info: ItemInfo | None = None) -> Self:
         """The same model with its summary made, and what is known of its items in it."""
         self._summary, self._item_info = None, item_info
         self.summary_  # noqa: B018  # made when it is asked for
@@ -137,21 +171,24 @@ class Persistent(Questions, Saved, BaseEstimator):
         those of ``samples``, one a relation, or of the data where they are a sample.
         """
         self._summary, self._item_info = None, item_info
-        self._data = self.errors_ = None
+        self._data = self._errors = None
         if n_rows <= MOST_REMEMBERED:  # a summary is made of arrays, wherever the fit was
             self._data = data.on_host() if getattr(data, "on_device", False) else data
         if isinstance(data, Sample):
             samples = (data if self._data is None else self._data,)
+        files = any(sample.in_file for sample in samples)
+        if files or getattr(self, "engine_", "files") == "files":
+            self.engine_ = "files" if files else "cores"
         too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
-        self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
+        self._fit_rows = () if too_large else tuple(sample.fit_rows() for sample in samples)
 
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""
         check_is_fitted(self)
         if self._data is None:
             raise GinghamError(
-                "The data of the fit are not at hand: a model file does not hold them, and of very large data they are "
-                f"not remembered. Hand them over: {what}."
+                "The training data are not available: a model file does not contain them, and very large data are not "
+                f"kept. Hand them over: {what}."
             )
         return self._data
 
@@ -159,7 +196,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_data", "_times", "_item_info")}
 
-    def to_file(self) -> storage.State:
+    def _to_file(self) -> storage.State:
         """Parameters and fitted attributes, as far as a file can hold them."""
         every = self.get_params(deep=False)
         params = {name: value for name, value in every.items() if _savable(value)}
@@ -168,11 +205,11 @@ class Persistent(Questions, Saved, BaseEstimator):
         if self._summary is not None:
             known["summary_"] = self._summary
         made = {"loss": self._loss_state()} if "loss" in every and "loss" not in params else {}
-        unsaved = [name for name in every if name not in (*params, "loss", "start")] + list(self.lost_parameters)
+        unsaved = [name for name in every if name not in (*params, "loss", "start")] + list(self._lost_parameters)
         return {"params": params, "fitted": {**known, **fitted}, **made, **({"unsaved": unsaved} if unsaved else {})}
 
     @property
-    def lost_parameters(self) -> tuple[str, ...]:
+    def _lost_parameters(self) -> tuple[str, ...]:
         """Parameters that a file could not hold (tables about items, say) and that nobody has given again."""
         return tuple(name for name in self._unsaved if getattr(self, name) is None)
 
@@ -186,7 +223,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         return loss if loss.keywords else state["loss"]
 
     @classmethod
-    def from_file(cls, state: storage.State) -> Self:
+    def _from_file(cls, state: storage.State) -> Self:
         model, fitted = cls(**state["params"]), state["fitted"]
         for name in model._saved_attributes:
             setattr(model, name, fitted[name])
@@ -207,11 +244,11 @@ def has_summary(model: Saved) -> bool:
 
 def learned_from(model: Persistent, sample: Sample) -> None:
     """Note that a model has learned from these rows, too; those of the fit are not counted twice."""
-    model.errors_ = None  # of another model
-    if model.fit_rows_:
-        met = model.fit_rows_[0].met(sample)
+    model._errors = None  # of another model
+    if model._fit_rows:
+        met = model._fit_rows[0].met(sample)
         new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
-        model.fit_rows_ = (model.fit_rows_[0].with_rows(new.fit_rows()), *model.fit_rows_[1:])
+        model._fit_rows = (model._fit_rows[0].with_rows(new.fit_rows()), *model._fit_rows[1:])
 
 
 def forget_data(model: BaseEstimator) -> None:
@@ -242,8 +279,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         model = state["model"]
         if not isinstance(model, Saved) or type(model).__name__ != kind:
-            raise GinghamError(f"The file names {kind!r}, which is not the model in it.")
-        model.record_ = state["record"]
+            raise GinghamError(f"The file names {kind!r}, but it contains another model.")
+        model._record = state["record"]
     except GinghamError:
         raise
     except Exception as error:  # whatever the class of the model makes of a damaged file
@@ -268,10 +305,12 @@ def _savable(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, range, np.ndarray, np.generic))
 
 
-class TupleModel(Persistent):
-    """The door for ids, labels and weights; the modes number the items."""
+class TupleModel:
+    """The door for ids, labels and weights, beside `Persistent`; the modes number the items."""
 
-    def item_modes(self) -> tuple[Mode, ...]:
+    _remembered: Callable[[str], Any]
+
+    def _item_modes(self) -> tuple[Mode, ...]:
         """The modes whose items the columns of X name, in their order."""
         raise NotImplementedError  # pragma: no cover
 
@@ -281,10 +320,12 @@ class TupleModel(Persistent):
     def _columns(self, X: TableLike, reset: bool) -> Columns:
         columns = id_columns(X)
         validate_data(self, X, skip_check_array=True, reset=reset)
+        if isinstance(X, Columns) and reset:
+            self.feature_names_in_ = np.array(X.names, dtype=object)
         names = getattr(self, "feature_names_in_", None)
         return columns if names is None else Columns(columns.columns, [str(n) for n in names])
 
-    def _observed(
+    def _labelled_rows(
         self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = True
     ) -> tuple[Columns, AnyArray, Floats | None]:
         """Columns of ids, labels and weights of the rows to learn from; rows of weight 0 are left out.
@@ -307,8 +348,29 @@ class TupleModel(Persistent):
         weights = checked_weights(sample_weight, len(labels))
         if weights is not None:
             kept = weights > 0
-            columns, labels, weights = [c[kept] for c in columns], labels[kept], weights[kept]
+            if not kept.all():
+                columns, labels, weights = [c[kept] for c in columns], labels[kept], weights[kept]
+            elif not in_file(weights):
+                weights = weights.copy()  # the caller's own may change
         return Columns(columns, names), labels, weights
+
+    def _listed_rows(self, data: tuple[Any, ...] | None) -> Listed:
+        """Rows that are handed over, or those of the fit, with their ids as they are."""
+
+        if data is None:
+            kept = self._remembered("model.update(X_new, y_new, data=(X, y))")
+            if isinstance(kept, Sample):
+                ids, labels, weights = rows_of(kept, np.ones(kept.n_rows, dtype=bool))
+                return Listed(list(ids.T), [mode.name for mode in kept.modes], labels, weights)
+            data = kept
+        X, y, weights = (*data, None, None)[:3]
+        X, y = tuples_of(X, y)
+        columns = id_columns(X)
+        labels = None if y is None else self._labels(y)
+        names = getattr(self, "feature_names_in_", columns.names)
+        return Listed(
+            columns.columns, [str(n) for n in names], labels, checked_weights(weights, len(columns.columns[0]))
+        )
 
     def _sample_kind(self, columns: Columns) -> type[Sample]:
         """Where rows go to be predicted: by default they stay where they are."""
@@ -318,38 +380,48 @@ class TupleModel(Persistent):
         """Codes of the training items; unseen ids become −1 and are counted in a warning."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
-        modes = self.item_modes()
+        modes = self._item_modes()
         kind = self._sample_kind(columns)
         codes = [kind.encoded(mode, column) for mode, column in zip(modes, kind.brought(columns.columns))]
-        unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
-        if any(unseen.values()):
-            counts = ", ".join(f"{n} in {name!r}" for name, n in unseen.items() if n)
-            warnings.warn(
-                f"Ids never seen in training ({counts}, of {len(codes[0])} rows): "
-                "they are predicted with their mode's average memberships.",
-                UnseenItemsWarning,
-                stacklevel=3,
-            )
+        warn_of_unseen(modes, codes)
         return codes
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's base, which follows
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
 
 
+def warn_of_unseen(modes: Sequence[Mode], codes: Sequence[Ints]) -> None:
+    """Say how many ids were not seen in training, where there are some (code −1)."""
+    unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
+    if any(unseen.values()):
+        counts = ", ".join(f"{n} in {name!r}" for name, n in unseen.items() if n)
+        warnings.warn(
+            f"Ids not seen in training ({counts}, of {len(codes[0])} rows): they get the average memberships "
+            "of their mode.",
+            UnseenItemsWarning,
+            stacklevel=4,
+        )
+
+
 class GridModel(TupleModel):
-    """Ids in, a posterior over checkerboards out: what every one-grid estimator shares."""
+    """Ids in, a posterior over checkerboards out: what every one-grid estimator shares, beside `Persistent`."""
 
     _saved_attributes: ClassVar[tuple[str, ...]] = ("posterior_", "n_iter_", "converged_")
     posterior_: Posterior
+    _summary: Summary | None
+    _errors: Errors | None
+    _data: Any
+    _remembered: Callable[[str], Any]
+    _set_run: Callable[[Found], None]
 
-    def item_modes(self) -> tuple[Mode, ...]:
+    def _item_modes(self) -> tuple[Mode, ...]:
         return self.posterior_.structure.columns()
 
     def sample(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Sample:
-        """Labelled tuples in the model's own numbering, as certificates and tests need them."""
+        """Labelled observations in the model's own numbering, as certificates and tests need them."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
         cell = self.posterior_.label_cell()
@@ -361,15 +433,15 @@ class GridModel(TupleModel):
             alphabet=getattr(cell, "alphabet", None),
         )
 
-    def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
-        """The same model with other memberships and answers; ``problem`` has the tuples that decided them."""
-        new = copy(self)
-        new.posterior_, new._summary, new.errors_ = posterior, None, None
+    def _with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
+        """The same model with other memberships and answers; ``problem`` has the observations that decided them."""
+        new: Any = copy(self)
+        new.posterior_, new._summary, new._errors = posterior, None, None
         if problem is not None:
             learned_from(new, problem.samples[0])
         return new
 
-    def observed(self, *data: Any) -> Observed:
+    def _observed(self, *data: Any) -> Observed:
         sample = self.sample(*data) if data else self._remembered("gg.summarize(model, X, y)")
         posterior = self.posterior_
         structure = posterior.structure
@@ -382,8 +454,13 @@ class GridModel(TupleModel):
             refit=lambda kept: self._refit(sample, kept),
             prediction=str(getattr(self, "selection_", "")),
             expected=expected_by(posterior, sample),
-            loss=posterior.label_cell().name,
+            loss=self._measured_in,
         )
+
+    @property
+    def _measured_in(self) -> str:
+        """The loss in which the model is measured."""
+        return self.posterior_.label_cell().name
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
         """The same model from some of the rows of a sample, and what it predicts of the others."""
@@ -393,7 +470,7 @@ class GridModel(TupleModel):
         if self._data is not None:
             self.cell_moments_ = moments_of(self.posterior_, self._data)
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         return predicted_by(self.posterior_, codes, label, getattr(self, "cell_moments_", None), relation)
 
     # facts of the fit
@@ -433,11 +510,6 @@ class GridModel(TupleModel):
         return answers if cell.distribution(answers) is answers else cell.values(answers)
 
     @property
-    def factors_(self) -> tuple[Floats | tuple[Floats, ...], ...]:
-        """(Q1, F, Q2) with A ≈ Q1 F Q2ᵀ for two modes, Tucker's (F, (Q1, …, Qd)) otherwise."""
-        return self.posterior_.factors()
-
-    @property
     def biclusters_(self) -> tuple[AnyArray, AnyArray]:
         """Which rows and which columns belong to each cell, as scikit-learn's ``consensus_score`` takes them."""
         if len(self.posterior_.assign) != 2:
@@ -446,17 +518,15 @@ class GridModel(TupleModel):
         rows, columns = self.posterior_.labels
         return np.repeat(np.arange(r)[:, None] == rows, c, axis=0), np.tile(np.arange(c)[:, None] == columns, (r, 1))
 
-    @property
-    def information_(self) -> tuple[float, ...]:
-        """Ī of each mode, nats."""
-        return self.posterior_.information
 
+class GridPredictor(TransformerMixin):
+    """Beside `GridModel`: predictive distributions of cells, and the memberships of items as features."""
 
-class GridPredictor(TransformerMixin, GridModel):
-    """A grid whose cells predict labels: their laws, and the memberships of items as features for other models."""
+    posterior_: Posterior
+    _codes: Callable[[TableLike], list[Ints]]
 
     def predict_distribution(self, X: TableLike) -> Floats:
-        """Law of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""
+        """Distribution of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""
         codes = self._codes(X)
         return on_host(self.posterior_.predict_distribution(codes))
 
@@ -468,7 +538,7 @@ class GridPredictor(TransformerMixin, GridModel):
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns of ``transform``: mode and cluster."""
         check_is_fitted(self)
-        modes = zip(self.posterior_.structure.modes, self.n_clusters_)
+        modes = zip(self.posterior_.structure.modes, self.posterior_.n_clusters)
         return np.array([f"{mode.name}_cluster{c}" for mode, m in modes for c in range(m)], dtype=object)
 
     @property
@@ -532,65 +602,6 @@ def labels_are_names(sample: Sample, loss: str = "") -> bool:
     return alphabet is not None and (not alphabet.numeric or loss in ("log", "zero-one"))
 
 
-def distilled_observed(
-    sample: Sample, board: Distilled, refit: Callable[[Bools], Refit], prediction: str, loss: str
-) -> Observed:
-    """A sample and the checkerboard that was distilled from a model's predictions, as a summary needs them."""
-    found = observed_of(
-        sample, board.labels, refit=refit, prediction=prediction, expected=board.expected(sample.codes), loss=loss
-    )
-    named = labels_are_names(sample)
-    return replace(found, blocks=None if named else board.blocks, distilled=True)
-
-
-def distilled_from(factors: Factors, sample: Sample) -> Distilled:
-    """The checkerboard that stands for a model's predictions, beside additive effects fitted to the rows.
-
-    Pairs count as often as their items were observed. Effects of the rows, given the blocks, take the place of the
-    predictions' own: what people choose to rate lies above these, and held-out rows are predicted better.
-    """
-    board = distill(factors, (sample.counts(0), sample.counts(1)), (FINEST_BOARD, FINEST_BOARD))
-    if sample.labels is None or labels_are_names(sample):
-        return board
-    met = board.blocks[tuple(labels[code] for labels, code in zip(board.labels, sample.codes))]
-    shift = float(np.average(met, weights=sample.weights))
-    rest = np.asarray(sample.labels, dtype=np.float64) - (met - shift)
-    base, (rows, columns), _ = additive_effects(sample.codes, sample.shape, rest, sample.weights)
-    return replace(board, base=base, effects=(rows, columns), blocks=board.blocks - shift)
-
-
-def distilled_refit(model: Any, sample: Sample, kept: Bools, time: Floats | None = None) -> Refit:
-    """An unfitted model with many clusterings, fitted on some rows: its distilled checkerboard and its predictions.
-
-    ``time`` has a point in time per row, for models that use it.
-    """
-    times = ({}, {}) if time is None else ({"time": time[kept]}, {"time": time[~kept]})
-    X, y, weight = rows_of(sample, kept)
-    model.fit(named_rows(sample, X), y, weight, **times[0])
-    part = sample.take(kept)
-    own = model.item_modes()
-    codes = tuple(mode.encode(items) for mode, items in zip(own, X.T))
-    board = distilled_from(model.prediction_factors(), replace(part, modes=own, codes=codes))
-    effects, labels = [], []
-    for mode, mine, effect, label in zip(sample.modes, own, board.effects, board.labels):
-        at = mode.encode(mine.items)
-        known = at >= 0  # a side table may name items that the rows do not
-        wide: Floats = np.zeros(mode.n_items)
-        wide[at[known]] = effect[known]
-        effects.append(wide)
-        found = np.zeros(mode.n_items, dtype=np.int64)
-        found[at[known]] = label[known]
-        labels.append(found)
-    wide_board = replace(board, effects=(effects[0], effects[1]), labels=(labels[0], labels[1]))
-    named = labels_are_names(sample)
-    return Refit(
-        wide_board.labels,
-        predictions_of(model, named_rows(sample, rows_of(sample, ~kept)[0]), sample, **times[1]),
-        None if named else wide_board.expected(sample.codes),
-        None if named else wide_board.blocks,
-    )
-
-
 def expected_by(posterior: Posterior, sample: Sample) -> Floats | None:
     """What a checkerboard expects of the rows of a sample without its clusters: its offsets; None where it has none."""
     return None if posterior.offsets is None else posterior.offsets.at(sample.codes)
@@ -611,26 +622,28 @@ def predicted_by(
 ) -> Predicted:
     """What a checkerboard predicts of rows, and the standard deviation of the labels it expects there.
 
-    Of labels that are names, the probability of one of them, and the chance that it is another.
+    Of labels that are names, and of a ``label`` that is asked for, its probability, and the chance that it is another.
     """
     cell = posterior.cells[relation]
-    letters = getattr(posterior.label_cell(relation), "alphabet", None)
-    if letters is not None and not letters.numeric:
-        names = [str(value) for value in letters.values.tolist()]
-        if label is None and len(codes[0]) > 1:
-            raise GinghamError(
-                f"Labels are names: say which one is wanted, label={names[-1]!r} for one of {names[:6]}."
-            )
-        law = posterior.predict_distribution(codes, relation)
-        if label is not None and str(label) not in names:
-            raise GinghamError(f"There is no label {label!r}; there are {', '.join(names[:12])}.")
-        chance = law.max(axis=1) if label is None else law[:, names.index(str(label))]
-        return Predicted(chance, 1.0 - chance)
+    label_values = getattr(posterior.label_cell(relation), "alphabet", None)
+    if label_values is not None and (label is not None or not label_values.numeric):
+        return predicted_class(posterior.predict_distribution(codes, relation), label_values.values, label)
     mean = posterior.predict(codes, "mean", relation)
     values = np.asarray(cell.values(posterior.answers[relation]), dtype=np.float64)
     seen = np.stack([values, values**2], axis=-1) if moments is None else moments
     first, second = posterior.expectation(codes, seen, relation).T
     return Predicted(mean, np.sqrt(np.maximum(second - first**2, 0.0)))
+
+
+def predicted_class(probabilities: Floats, classes: AnyArray, label: object) -> Predicted:
+    """The probability of one class, of the most probable one for a single row, and the chance that it is another."""
+    names = [str(value) for value in classes.tolist()]
+    if label is None and len(probabilities) > 1:
+        raise GinghamError(f"Labels are names: say which one is wanted, label={names[-1]!r} for one of {names[:6]}.")
+    if label is not None and str(label) not in names:
+        raise GinghamError(f"There is no label {label!r}; there are {', '.join(names[:12])}.")
+    chance = probabilities.max(axis=1) if label is None else probabilities[:, names.index(str(label))]
+    return Predicted(chance, 1.0 - chance)
 
 
 def rows_of(sample: Sample, kept: Bools) -> tuple[AnyArray, AnyArray | None, Floats | None]:
@@ -648,7 +661,7 @@ def rows_of(sample: Sample, kept: Bools) -> tuple[AnyArray, AnyArray | None, Flo
 def named_rows(sample: Sample, ids: AnyArray) -> TableLike:
     """Rows of ids as a frame with the names of the modes, by which side tables are given; an array without names."""
     names = [mode.name for mode in sample.modes]
-    if names == [f"mode{at}" for at in range(len(names))]:
+    if names == default_names(len(names)):
         return ids
     return frame_of({name: column.tolist() for name, column in zip(names, ids.T)})
 
@@ -660,26 +673,26 @@ def renumbered(mode: Mode, own: Mode, labels: Ints) -> Ints:
     return found
 
 
-def predictions_of(model: Any, X: Any, sample: Sample, **more: Any) -> AnyArray:
+def predictions_of(model: Any, X: Any, sample: Sample, loss: str = "", **more: Any) -> AnyArray:
     """What a model predicts of rows: numbers; of names their probabilities on the alphabet of a sample, or codes."""
     alphabet = sample.alphabet
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenItemsWarning)
-        if alphabet is None or alphabet.numeric:
+        if alphabet is None or not labels_are_names(sample, loss):
             return np.asarray(model.predict(X, **more))
         if not hasattr(model, "predict_proba"):
             return alphabet.encode(np.asarray(model.predict(X)))
         chances: Floats = np.zeros((len(X), alphabet.size))
-        chances[:, alphabet.encode(np.asarray(model.classes_))] = model.predict_proba(X)
+        chances[:, alphabet.encode(np.asarray(model.classes_))] = model.predict_proba(X, **more)
         return chances
 
 
-def refit_on(model: Any, sample: Sample, kept: Bools) -> Refit:
+def refit_on(model: Any, sample: Sample, kept: Bools, **more: Any) -> Refit:
     """An unfitted model, fitted on some rows of a sample: its clusters, and what it predicts of the others."""
-    model.fit(*rows_of(sample, kept))
+    model.fit(*rows_of(sample, kept), **more)
     at = model.posterior_.structure.factors[0]
-    labels = zip(sample.modes, model.item_modes(), (model.posterior_.labels[mode] for mode in at))
-    clusters = tuple(renumbered(mode, own, mine) for mode, own, mine in labels)
+    sides = dict(zip(at, zip(sample.modes, model._item_modes())))  # a mode that stands twice is one side
+    clusters = tuple(renumbered(mode, own, model.posterior_.labels[at]) for at, (mode, own) in sides.items())
     return Refit(clusters, predictions_of(model, rows_of(sample, ~kept)[0], sample), mean_label(sample, kept))
 
 
@@ -740,7 +753,7 @@ def finite_labels(labels: AnyArray, largest: float = LARGEST) -> AnyArray:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
         what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
-        raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
+        raise GinghamError(f"Input y contains {what} in row {row}. Drop missing labels from X and y.")
     need_moderate(labels, "Label", largest)
     return labels
 
@@ -749,6 +762,16 @@ def plain_labels(y: ArrayLike) -> AnyArray:
     """Labels of any kind, shape (N,), names as text; none is NaN or infinite."""
     labels = column_or_1d(y, warn=True)
     return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+
+
+def class_labels(y: ArrayLike) -> AnyArray:
+    """Labels as classes, shape (N,)."""
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "O":
+        check_classification_targets(labels)
+        labels = np.array(labels.tolist())
+    check_classification_targets(few_values(finite_labels(labels), len(labels)))
+    return labels
 
 
 def numeric_labels(y: ArrayLike, model: str, largest: float = LARGEST) -> AnyArray:

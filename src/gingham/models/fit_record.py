@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gingham.arrays import AnyArray, Ints
+from gingham.arrays import AnyArray
 from gingham.storage import savable
 from gingham.summary.values import WideTable
 
@@ -33,7 +33,7 @@ class FitRecord:
     seed : int
         Of the fit, and of what it set aside.
     holdout : float
-        The share of entries, features or objects set aside by a model that learns from the others only.
+        The share of entries set aside by a model that learns from the others only.
     fingerprint : str
         Of the columns, by which the table is recognised.
     bounds : (float, float), optional
@@ -41,18 +41,19 @@ class FitRecord:
     order : int, optional
         Seed of the order of progressive tests: drawn once, so that the same question has the same answer.
     measured : Measured, optional
+    missing : str, optional
+        A label that stands for a missing one.
+    looks : int
+        How many models were fitted to this table and file one after the other, with an error on held-out rows shown of
+        each; certificates count them as candidates.
     wide : WideTable, optional
         How the table had one side in its columns.
     relations : tuple of (axes, label)
         The further tables of a joint model.
-    items : tuple of tuples of str
+    side : tuple of str
+        Sides with tables of properties that the model predicts with.
+    items : tuple of observations of str
         Names of items, of models that number them.
-    views : tuple of tuples of str
-        The columns of each view.
-    features, values : tuples of str
-        Names of the features that were learned from and of the values of all features.
-    answers : array of shape (n_clusters, n_features), optional
-        The commonest value in each cluster, a position in ``values``.
     """
 
     axes: tuple[str, ...] = ()
@@ -64,10 +65,9 @@ class FitRecord:
     bounds: tuple[float, float] | None = None
     order: int | None = None
     measured: Measured | None = None
+    missing: str | None = None
+    looks: int = 1
     wide: WideTable | None = None
     relations: tuple[tuple[tuple[str, ...], str], ...] = ()
+    side: tuple[str, ...] = ()
     items: tuple[tuple[str, ...], ...] = ()
-    views: tuple[tuple[str, ...], ...] = ()
-    features: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
-    answers: Ints | None = None

@@ -7,24 +7,26 @@ know of models: how they are fitted anew or go on from what they have, what they
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike
 from gingham.cells import LOSSES
-from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows, given
+from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.losses import StatedLoss, loss_scale, stated_loss
-from gingham.certificates.observed import check_pairs_once, rows_as_draws
+from gingham.certificates.members import unfitted, who_fitted
+from gingham.certificates.observed import check_pairs_once, rows_as_draws, sample_of_rows
 from gingham.certificates.progressive import (
     ALL_ALIKE,
     ARRIVED,
@@ -37,12 +39,21 @@ from gingham.certificates.progressive import (
     draws_in_order,
 )
 from gingham.certificates.record import Record
-from gingham.certificates.split import unfitted
+from gingham.certificates.strata import (
+    KNOWN_NEW,
+    all_known_or_new,
+    as_names,
+    column_name,
+    judged_by,
+    known_or_new,
+    set_aside,
+    strata_facts,
+    with_strata,
+)
 from gingham.core.problem import find_posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.fit_rows import numbers_of_rows
-from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, tuples, whole_counts
+from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, whole_counts
 from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
 from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, digest, fields_of
@@ -56,14 +67,8 @@ class Predictor(Protocol):
     def predict(self, X: TableLike, **options: object) -> ArrayLike: ...
 
 
-class Growing(Predictor, Protocol):
-    """One that goes on from what it has learned."""
-
-    def partial_fit(self, X: TableLike, y: ArrayLike, **options: object) -> Predictor: ...
-
-
-PLAIN_VALUES = 100  # of a list of settings; a longer one may hold labels of later draws
 SKETCH = 2**12  # rows that a member's file knows again
+FEW_LOSSES = 20  # of the pilot in a stratum say enough of ν there
 FEW = 5  # rows that another library's model is asked about once more, each alone
 Fit = Callable[[Predictor, TableLike, AnyArray, Ints | None], Predictor]  # (unfitted, X, y, counts) → fitted
 
@@ -115,9 +120,9 @@ class ProgressivePredictor(Saved):
     clip_: bool
     references_: tuple[Predictor, ...] = ()
 
-    def item_modes(self) -> tuple[Mode, ...]:
+    def _item_modes(self) -> tuple[Mode, ...]:
         """The modes whose items the columns of X name, as the last member knows them."""
-        modes: tuple[Mode, ...] = self.members_[-1].item_modes()  # type: ignore[attr-defined]
+        modes: tuple[Mode, ...] = self.members_[-1]._item_modes()  # type: ignore[attr-defined]
         return modes
 
     def predict(self, X: TableLike, random_state: int | None = None, drawn: bool = False) -> AnyArray:
@@ -126,7 +131,7 @@ class ProgressivePredictor(Saved):
         ``drawn=True`` lets a member, drawn for each row, answer where the mean would: it is covered as well, and its
         labels are labels, where the mean of whole stars is none. ``random_state`` is the seed of drawn members.
         """
-        if self.loss_.name == "log":
+        if self.loss_.cell.answers == "distribution":
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
         everybody = [answers(member, X, self.loss_, self.rule_, self.clip_) for member in self._asked()]
         if self.loss_.convex and not drawn:
@@ -135,9 +140,9 @@ class ProgressivePredictor(Saved):
         return np.array(everybody)[who, np.arange(len(who))]
 
     def predict_proba(self, X: TableLike) -> Floats:
-        """The members' mean distribution over the labels, shape (N, |Y|); for the log loss."""
+        """The members' mean distribution over the labels, shape (N, |Y|); for losses of distributions."""
         loss = self.loss_
-        if loss.name != "log":
+        if loss.cell.answers != "distribution":
             raise GinghamError(f"These members were tested by the {loss.name} loss of what they predict: use predict.")
         everybody = [answers(member, X, loss, None, False) for member in self._asked()]
         return np.asarray(np.average(np.array(everybody), axis=0, weights=self.shares_))
@@ -152,22 +157,22 @@ class ProgressivePredictor(Saved):
 
     @property
     def classes_(self) -> AnyArray:
-        letters = self.loss_.alphabet
-        if letters is None:
+        label_values = self.loss_.alphabet
+        if label_values is None:
             raise AttributeError("labels are numbers without an alphabet")
-        return letters.values
+        return label_values.values
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         for member in (*self.members_, self.pilot_, *self.references_):
             if not isinstance(member, Saved):
                 raise GinghamError(
-                    f"{type(member).__name__} is another library's model, which a gingham file cannot hold: keep "
-                    "certificate.model with that library's own means (joblib, say)."
+                    f"{type(member).__name__} is another library's model, which a gingham file cannot store: save "
+                    "certificate.model with that library, or with joblib."
                 )
         return fields_of(self)
 
     @classmethod
-    def from_file(cls, state: State) -> Self:
+    def _from_file(cls, state: State) -> Self:
         return cls(**state)
 
 
@@ -183,14 +188,13 @@ def certify_progressive(
     loss: str | ArrayLike | None = None,
     alphabet: Iterable[object] | None = None,
     label_bounds: tuple[float, float] | None = None,
-    quantile: float = 0.5,
     rule: str | None = None,
     clip: bool = False,
     order: str = "shuffle",
     random_state: int | None = None,
     candidates: int = 1,
-    warm_start: bool = True,
     references: int = 0,
+    strata: str | ArrayLike | None = None,
     fit: Fit | None = None,
 ) -> Certificate:
     """A guarantee for predictions by progressive validation: fit, test on the next rows, learn from them, repeat.
@@ -202,7 +206,7 @@ def certify_progressive(
     Parameters
     ----------
     model : estimator with fit and predict, of gingham or anyone's
-        It is cloned, never changed.
+        It is cloned, never changed. Grids start from the last member, layers go on with their chains.
     X, y : rows and their labels
     warm_up : float
         Share of the draws that are learned from before the first test.
@@ -212,12 +216,10 @@ def certify_progressive(
         The guarantee holds with probability at least 1 − delta.
     sample_weight : whole numbers, optional
         A row of weight w stands for w draws; draws, not rows, are divided.
-    loss : {"absolute", "quadratic", "pinball", "zero-one", "log"}, table or callable, optional
+    loss : {"absolute", "quadratic", "pinball", "zero-one", "log", "ranked-probability"}, table or callable, optional
         By default the model's own, "zero-one" for classifiers and "absolute" where it has none that is known.
     alphabet, label_bounds : sequence; (smallest, largest)
         The possible labels; one of the two is needed, here or as the model's own ``alphabet`` or ``bounds``.
-    quantile : float
-        Of the pinball loss.
     rule : str, optional
         Passed to ``predict`` ("mean", "median", "label" …), where the model knows rules.
     clip : bool
@@ -231,14 +233,17 @@ def certify_progressive(
         Seed of the shuffle; drawn afresh by default, and recorded in ``parameters["seed"]``.
     candidates : int
         How many settings were, or will be, certified on these rows, to keep the best; each costs its share of δ.
-    warm_start : bool
-        Let grids start from the last member and layers go on with their chains, instead of fitting again from the
-        start.
     references : int
         How many models are fitted on growing parts of the warm-up and tested on all draws after their own. They say how
         hard the draws are, so that the members only have to show by how much they are better, which is measured more
         exactly: a larger ``warm_up`` (.8, say) then leaves enough to test. For draws that are independent and alike
         only (order="shuffle", no pairs of a graph); the certificate holds at its planned end only.
+    strata : "known/new" or array of shape (N,), optional
+        The part of the rows to which each belongs, by a rule that does not look at labels. Each stratum gets a
+        guarantee of its own (``certificate.strata``); all hold together, so that `Certificate.for_mix` covers any mix.
+        "known/new": rows whose items the members know, and those with new ones. All members know the items of the
+        warm-up and no others; with order="shuffle" a twentieth of the items of each column is set aside, so that
+        there are tests of new items.
     fit : callable (unfitted clone, X, y, counts) → fitted model, optional
         For models whose ``fit`` takes something else (a graph, say); counts are None where every row counts once.
 
@@ -255,7 +260,7 @@ def certify_progressive(
     >>> y = np.where(X.sum(axis=1) % 2 == 0, 5, 1)
     >>> model = gg.CoClusteringRegressor(2, alphabet=range(1, 6), random_state=0)
     >>> certificate = gg.certify_progressive(model, X, y, random_state=1)
-    >>> certificate.value < 0.1, certificate.n_tuples
+    >>> certificate.value < 0.1, certificate.n_observations
     (True, 600)
     >>> certificate.model.predict([(0, 0), (0, 1)]).round()
     array([5., 1.])
@@ -264,94 +269,172 @@ def certify_progressive(
     checked_candidates(candidates)
     if not hasattr(model, "get_params"):
         raise GinghamError(
-            f"{type(model).__name__} has no get_params: every member begins with an unfitted copy of the model, as "
-            "scikit-learn's estimators can be copied. Let it inherit from sklearn.base.BaseEstimator."
+            f"{type(model).__name__} has no get_params: every member starts as a clone of the model. Let it inherit"
+            " from sklearn.base.BaseEstimator."
         )
-    measured = _loss_of(model, loss, alphabet, label_bounds, quantile)
-    labels = checked_labels(y)
+    if references and (order != "shuffle" or strata is not None):
+        raise RefusedCertificate(
+            'References need draws that are alike (order="shuffle") and no strata, whose members are tested on their '
+            "own blocks only: remove references=."
+        )
+    measured, labels = _loss_of(model, loss, alphabet, label_bounds), checked_labels(y)
     weights = checked_weights(sample_weight, len(labels))
-    counts = whole_counts(weights)
+    counts, seed = whole_counts(weights), recorded_seed(random_state)
     drawn = _rows_as_draws(X, labels, weights, isinstance(model, Saved))
-    seed, drawn_here = recorded_seed(random_state), random_state is None
     draws = draws_in_order(len(labels), counts, order, seed)
     plan = Plan.of(len(draws), warm_up, blocks, references=references)
-    if references and order != "shuffle":
-        raise RefusedCertificate(
-            'References need draws that are alike, which rows in their order of arrival need not be: order="shuffle" '
-            "says so, references=0 does without."
-        )
-    runner = _Runner(model, X, labels, measured, rule, clip, warm_start, fit or _fit)
-
-    pilot = runner.fitted(draws[: plan.pilot], None, draws[:0])
-    own = find_posterior(pilot)
-    if own is not None and own.structure.is_graph():
-        if references:
-            raise RefusedCertificate(
-                "Pairs of a graph are drawn without replacement, so that references would be tested on other pairs "
-                "than the members: references=0 does without."
-            )
-        check_pairs_once(id_columns(X).columns, labels, weights)
-    last = len(draws) if references else plan.edges[0]
-    guesses = [runner.predictions(pilot, draws[plan.pilot : last])]
-    tests = [measured.losses(labels[draws[plan.pilot : last]], guesses[0])]
-    low, width = loss_scale(measured.cell)
-    tuned = (tests[0][: plan.counted - plan.pilot] - low) / width
-    tests[0] = tests[0][plan.counted - plan.pilot :]
-    source = ALL_ALIKE if references else SAME_SOURCE
+    held = None if strata is None else _Held.of(strata, X, draws, plan, seed, order, len(labels))
+    learnable = None if held is None else held.learnable
+    runner = _Runner(model, X, labels, measured, rule, clip, fit or _fit, learnable)
+    tested = _Tested.of(runner, plan, draws, lambda pilot: _check_graph(pilot, X, labels, weights, references))
+    shuffled = (ALL_ALIKE if references else SAME_SOURCE, drawn_order(seed, random_state is None, "shuffle"))
     assumptions = (
-        *((source, drawn_order(seed, drawn_here, "shuffle")) if order == "shuffle" else (ARRIVED,)),
+        *(shuffled if order == "shuffle" else (ARRIVED,)),
         *drawn,
         measured.statement,
-        _who_fitted(model, fit),
-        *(() if isinstance(pilot, Saved) else (ROW_BY_ROW,)),
+        who_fitted(model, fit is not None),
+        *(() if all(isinstance(one, Saved) for one in tested.fitted) else (ROW_BY_ROW,)),
         SETTINGS,
+        *(() if held is None else held.assumptions),
     )
-    stream = Progressive(
-        choose_nu(tuned, plan.n_tests, delta, candidates),
-        delta,
-        low,
-        width,
-        measured.name,
-        measured.convex,
-        candidates,
-        assumptions,
-    )
-    fitted: list[Predictor] = []
-    before, learned = pilot, plan.pilot
-    spans = [(start, len(draws)) for start in plan.references[1:]] + list(zip(plan.edges[:-1], plan.edges[1:]))
-    for start, stop in spans:
-        before = runner.fitted(draws[:start], before, draws[learned:start])
-        learned = start
-        fitted.append(before)
-        guesses.append(runner.predictions(before, draws[start:stop]))
-        tests.append(measured.losses(labels[draws[start:stop]], guesses[-1]))
-    for member in (pilot, *fitted):
-        if isinstance(member, Persistent):  # by a part of its rows, a checker sees which they were
-            member.fit_rows_ = tuple(learned_from.smaller(SKETCH) for learned_from in member.fit_rows_)
-    further, members = tuple(fitted[:-blocks]), tuple(fitted[-blocks:])
-    of_members = np.concatenate(tests[-blocks:])
-    certificate = stream.with_references([*tests[:-blocks], of_members]) if references else stream.add(of_members)
-    predictor = ProgressivePredictor(members, plan.sizes / plan.n_tested, pilot, measured, rule, clip, further)
+    certificate, predictor = tested.certificate(held, delta, candidates, assumptions), tested.predictor(rule, clip)
     facts = {
-        "loss": measured.facts(),
-        "order": order,
-        "seed": seed,
-        "warm_up": plan.edges[0],
-        "pilot": plan.pilot,
-        "edges": list(plan.edges),
-        "references": list(plan.references),
-        "candidates": candidates,
-        "rule": rule,
-        "clip": clip,
-        "predictions": np.concatenate(guesses),
-    }
-    parameters = {"seed": float(seed)} if order == "shuffle" else {}
+        "loss": measured.facts(), "order": order, "seed": seed, "warm_up": plan.edges[0], "pilot": plan.pilot,
+        "edges": list(plan.edges), "references": list(plan.references), "candidates": candidates, "rule": rule,
+        "clip": clip, "predictions": np.concatenate(tested.guesses), **strata_facts(certificate),
+    }  # fmt: skip
+    told = None if held is None or held.judge is not None else held.names
+    bound_to = partial(_bound_to, predictor, facts)
+    chosen = {"seed": float(seed)} if order == "shuffle" else {}
     return replace(
         certificate,
-        parameters={**certificate.parameters, **parameters, "warm_up": plan.edges[0], "blocks": blocks},
+        parameters={**certificate.parameters, **chosen, "warm_up": plan.edges[0], "blocks": blocks},
         model=predictor,
-        record=Record("progressive", X, y, sample_weight, partial(_bound_to, predictor, facts)),
+        record=Record("progressive", X, y, sample_weight, bound_to, told, column_name(strata)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """Models in the order of their fits, each tested on draws after those that it has learned from."""
+
+    plan: Plan
+    draws: Ints
+    loss: StatedLoss
+    fitted: list[Predictor]  # pilot, references, members
+    guesses: list[AnyArray]
+    losses: list[Floats]  # in their own unit
+
+    @classmethod
+    def of(cls, runner: _Runner, plan: Plan, draws: Ints, check: Callable[[Predictor], None]) -> _Tested:
+        """Fit, test on the next draws, learn from them, repeat; ``check`` may refuse the first of the models."""
+        found = cls(plan, draws, runner.loss, [], [], [])
+        before, learned = None, 0
+        for start, stop in plan.spans:
+            before = runner.fitted(draws[:start], before, draws[learned:start])
+            if not found.fitted:
+                check(before)
+            learned = start
+            found.fitted.append(before)
+            found.guesses.append(runner.predictions(before, draws[start:stop]))
+            found.losses.append(runner.loss.losses(runner.labels[draws[start:stop]], found.guesses[-1]))
+        for member in found.fitted:
+            if isinstance(member, Persistent):  # by a part of its rows, a checker sees which they were
+                member._fit_rows = tuple(rows.smaller(SKETCH) for rows in member._fit_rows)
+        return found
+
+    @property
+    def blocks(self) -> list[Floats]:
+        """Losses of the members, each on its own block."""
+        return self.losses[-len(self.plan.sizes) :]
+
+    @property
+    def shares(self) -> Floats:
+        return self.plan.sizes / self.plan.n_tested
+
+    def predictor(self, rule: str | None, clip: bool) -> ProgressivePredictor:
+        """What is covered."""
+        n = len(self.plan.sizes)
+        members, others = tuple(self.fitted[-n:]), tuple(self.fitted[1:-n])
+        return ProgressivePredictor(members, self.shares, self.fitted[0], self.loss, rule, clip, others)
+
+    def certificate(
+        self, held: _Held | None, delta: float, candidates: int, assumptions: tuple[Assumption, ...]
+    ) -> Certificate:
+        """The guarantee for the members, and for each stratum of the draws that tested them."""
+        plan, name, convex = self.plan, self.loss.name, self.loss.convex
+        low, width = loss_scale(self.loss.cell)
+        n_tuned = plan.counted - plan.pilot
+        tuned, pilot = (self.losses[0][:n_tuned] - low) / width, self.losses[0][n_tuned:]
+
+        def stream(shared: int, own: Floats, expected: int | Sequence[int]) -> Progressive:
+            nu = choose_nu(own, expected, delta, candidates * shared)
+            return Progressive(nu, delta, low, width, name, convex, candidates, assumptions, shares=shared)
+
+        def of_rows(rows: Ints | None, shared: int) -> Certificate:
+            if rows is None:
+                levels = [pilot, *self.losses[1 : len(plan.references)]] if plan.references else []
+                found, of_members = stream(shared, tuned, plan.n_tests), np.concatenate(self.blocks)
+                return found.with_references([*levels, of_members]) if levels else found.add(of_members)
+            names = held.names[self.draws]  # type: ignore[union-attr]
+            mine = names == names[plan.edges[0] + rows[0]]
+            blocks = [own[mine[a:b]] for own, (a, b) in zip(self.blocks, pairwise(plan.edges))]
+            own = tuned[mine[plan.pilot : plan.counted]]
+            return stream(shared, own if len(own) >= FEW_LOSSES else tuned, len(rows)).of_blocks(blocks, self.shares)
+
+        if held is None:
+            return of_rows(None, 1)
+        whole = with_strata(held.names[self.draws[plan.edges[0] :]], of_rows, held.judge, held.possible)
+        return replace(whole, anytime=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """The stratum of each row, and the rows that members may learn from.
+
+    Of strata by items, all members know the same ones, those of the warm-up: nobody learns from rows with others.
+    Some of them are set aside before, so that there are tests of new items where few would come by themselves.
+    """
+
+    names: AnyArray
+    learnable: Bools | None = None
+    judge: Callable[[TableLike], AnyArray] | None = None
+    possible: Sequence[str] = ()
+    assumptions: tuple[Assumption, ...] = ()
+
+    @classmethod
+    def of(cls, strata: object, X: TableLike, draws: Ints, plan: Plan, seed: int, order: str, n_rows: int) -> _Held:
+        if not isinstance(strata, str):
+            return cls(as_names(strata, n_rows))  # type: ignore[arg-type]
+        if strata != KNOWN_NEW:
+            raise GinghamError(f"strata={strata!r} is unknown: {KNOWN_NEW!r}, or the stratum of each row.")
+        columns, names = id_columns(X)[:2]
+        texts = [np.array([str(one) for one in column.tolist()]) for column in columns]
+        aside = set_aside(texts, seed) if order == "shuffle" else [np.zeros(0, "U")] * len(texts)
+        kept = ~np.any([np.isin(column, held) for column, held in zip(texts, aside)], axis=0)
+        warm = draws[: plan.edges[0]]
+        warm = warm[kept[warm]]
+        items = [np.unique(column[warm]) for column in columns]
+        known = [np.isin(column, mine) for column, mine in zip(columns, items)]
+        counts = {name: len(held) for name, held in zip(names, aside)}
+        told = (checked("set aside", counts=counts),) if order == "shuffle" else ()
+        return cls(
+            known_or_new(known, names), kept & np.all(known, axis=0), judged_by(items, names),
+            all_known_or_new(names), told,
+        )  # fmt: skip
+
+
+def _check_graph(pilot: Predictor, X: TableLike, labels: AnyArray, weights: Floats | None, references: int) -> None:
+    """Refuse what does not go with pairs of a graph."""
+    own = find_posterior(pilot)
+    if own is None or not own.structure.is_graph():
+        return
+    if references:
+        raise RefusedCertificate(
+            "Pairs of a graph are drawn without replacement, so that references would be tested on other pairs "
+            "than the members: references=0 avoids this."
+        )
+    check_pairs_once(id_columns(X).columns, labels, weights)
 
 
 def _bound_to(predictor: ProgressivePredictor, facts: dict[str, object]) -> dict[str, object]:
@@ -364,51 +447,8 @@ def _bound_to(predictor: ProgressivePredictor, facts: dict[str, object]) -> dict
 
 def _rows_as_draws(X: TableLike, labels: AnyArray, weights: Floats | None, of_items: bool) -> tuple[Assumption, ...]:
     """What has to be believed for rows to be draws; of copies, some would be learned from, and others would test."""
-    try:
-        columns = [numbers_of_rows([X.tocsr()])] if hasattr(X, "tocsr") else id_columns(X).columns
-        sample = tuples(columns, labels, weights)
-    except (GinghamError, TypeError, ValueError):  # rows of other libraries need not hold ids
-        return drawn_rows(weights)
-    return rows_as_draws(sample, of_items)
-
-
-def _who_fitted(model: Predictor, fit: Fit | None) -> Assumption:
-    """Whether the members were fitted here, from nothing but the draws that they were handed."""
-    why = "fit= is a function that was handed in" if fit is not None else _outside(model, type(model).__name__)
-    return checked("members fitted here") if why is None else given("members fitted outside", why=why)
-
-
-def _outside(value: object, name: str, room: int = PLAIN_VALUES) -> str | None:
-    """Where a setting may hold what was learned elsewhere, from later draws perhaps; None where all is plain.
-
-    Plain are numbers, texts and a few of them together, the models of gingham and scikit-learn that begin anew when
-    they are cloned, and frozen settings of gingham. What such values were chosen by is another assumption ("settings").
-    """
-    if value is None or isinstance(value, (bool, int, float, str, range, np.generic, np.random.RandomState)):
-        return None
-    kind = value if isinstance(value, type) else type(value)
-    ours = kind.__module__.partition(".")[0] in ("gingham", "sklearn")
-    if isinstance(value, type):
-        return None if ours else f"{name} is a class of another library"
-    if hasattr(value, "get_params"):
-        if getattr(kind, "__sklearn_clone__", None) is not getattr(BaseEstimator, "__sklearn_clone__", None):
-            return f"{name} decides itself what a clone of it is, and may keep what it has learned"
-        if not ours:
-            return f"{name} is a model of another library, whose fit nobody here has read"
-        inner = ((f"{one} of {name}", own) for one, own in value.get_params(deep=False).items())
-        return next((why for one, own in inner if (why := _outside(own, one, room)) is not None), None)
-    values: Iterable[object] | None = None
-    if isinstance(value, (list, tuple, set, frozenset)):
-        values = value
-    elif isinstance(value, dict):
-        values = [*value, *value.values()]
-    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufUS":
-        values = value.ravel().tolist()
-    elif ours and is_dataclass(value) and find_posterior(value) is None and not hasattr(value, "assign"):
-        values = [getattr(value, one.name) for one in fields(value)]
-    if values is None or len(values := list(values)) > room:
-        return f"{name} holds more than plain settings"
-    return next((why for own in values if (why := _outside(own, name, room // 2)) is not None), None)
+    sample = sample_of_rows(X, labels, weights)
+    return drawn_rows(weights) if sample is None else rows_as_draws(sample, of_items)
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,21 +461,25 @@ class _Runner:
     loss: StatedLoss
     rule: str | None
     clip: bool
-    warm_start: bool
     fit: Fit
+    learnable: Bools | None = None  # rows that members may learn from
 
     def fitted(self, draws: Ints, before: Predictor | None, fresh: Ints) -> Predictor:
         """A member that has learned from ``draws``; ``before`` knows all but the ``fresh`` ones."""
+        if self.learnable is not None:
+            draws, fresh = draws[self.learnable[draws]], fresh[self.learnable[fresh]]
+        if len(draws) == 0:
+            raise GinghamError("No training rows are left: give more rows, or a larger warm_up.")
         start = self._start(before)
         # Models of tables that grow fold new ids in, and go on with sizes and β as they are.
         grows = all(hasattr(self.model, name) for name in ("n_clusters", "partial_fit", "fold_in"))
-        if self.warm_start and self.fit is _fit and start is None and grows:
+        if self.fit is _fit and start is None and grows:
             rows, counts = counted(draws if before is None else fresh)
-            growing = cast(Growing, unfitted(self.model) if before is None else deepcopy(before))
+            growing: Any = unfitted(self.model) if before is None else deepcopy(before)
             if len(rows) == 0:
-                return growing
+                return cast(Predictor, growing)
             weighted = {} if (counts == 1).all() else {"sample_weight": counts}
-            return growing.partial_fit(_safe_indexing(self.X, rows), self.labels[rows], **weighted)
+            return cast(Predictor, growing.partial_fit(_safe_indexing(self.X, rows), self.labels[rows], **weighted))
         model = unfitted(self.model)
         if start is not None:
             model.set_params(start=start)
@@ -449,7 +493,7 @@ class _Runner:
     def _start(self, before: Predictor | None) -> object:
         """The posterior from which the next member starts; None where the model takes none or chooses its size."""
         params = self.model.get_params(deep=False) if hasattr(self.model, "get_params") else {}
-        if not (self.warm_start and "start" in params and not isinstance(params.get("n_clusters", "auto"), str)):
+        if "start" not in params or isinstance(params.get("n_clusters", "auto"), str):
             return None
         if before is None:
             return params["start"]
@@ -479,8 +523,8 @@ class _Runner:
         )
         if alike(first, again) and not alike(first, found[few]):
             raise RefusedCertificate(
-                f"{type(member).__name__} answers a row otherwise when it is asked about it alone: its errors on many "
-                "rows at a time say nothing of a new one."
+                f"{type(member).__name__} gives a row another prediction when it is alone: its errors on many rows at "
+                "a time do not apply to a new row."
             )
 
 
@@ -492,8 +536,8 @@ def alike(one: AnyArray, other: AnyArray) -> bool:
 
 
 def answers(member: Predictor, X: TableLike, loss: StatedLoss, rule: str | None, clip: bool) -> AnyArray:
-    """What a member answers on rows: labels or numbers, or distributions for the log loss."""
-    if loss.name == "log":
+    """What a member answers on rows: labels or numbers, or distributions for losses of those."""
+    if loss.cell.answers == "distribution":
         return _distributions(member, X, loss)
     found = np.asarray(member.predict(X) if rule is None else member.predict(X, rule=rule))
     return loss.inside(found) if clip else found
@@ -503,14 +547,14 @@ def _distributions(member: Predictor, X: TableLike, loss: StatedLoss) -> Floats:
     """Distributions over the stated labels, matched by value; a label that a member does not know has none."""
     method = "predict_distribution" if hasattr(member, "predict_distribution") else "predict_proba"
     if not hasattr(member, method):
-        raise GinghamError(f"{type(member).__name__} predicts no distributions, which the log loss needs.")
+        raise GinghamError(f"{type(member).__name__} predicts no distributions, which the {loss.name} loss needs.")
     found = np.asarray(getattr(member, method)(X), dtype=np.float64)
     known = np.asarray(getattr(member, "alphabet_" if method == "predict_distribution" else "classes_"))
-    letters = loss.alphabet
-    if letters is None:
-        raise GinghamError("The log loss needs alphabet=, the possible labels.")
-    full = np.zeros((len(found), letters.size))
-    full[:, letters.encode(known)] = found
+    label_values = loss.alphabet
+    if label_values is None:
+        raise GinghamError(f"loss={loss.name!r} needs alphabet=, the possible labels.")
+    full = np.zeros((len(found), label_values.size))
+    full[:, label_values.encode(known)] = found
     return full
 
 
@@ -529,7 +573,6 @@ def _loss_of(
     loss: str | ArrayLike | None,
     alphabet: Iterable[object] | None,
     label_bounds: tuple[float, float] | None,
-    quantile: float,
 ) -> StatedLoss:
     """The loss that was asked for, or the model's own; labels as stated here or to the model."""
     own = model.get_params(deep=True) if hasattr(model, "get_params") else {}
@@ -543,5 +586,6 @@ def _loss_of(
         loss = stated("loss")
         if loss is None or (isinstance(loss, str) and loss not in LOSSES):  # left open, or another library's
             chosen = default_loss(np.zeros(0), True, label_bounds if alphabet is None else None)
-            loss = "zero-one" if is_classifier(model) else chosen if loss == "auto" else "absolute"
-    return stated_loss(loss, alphabet, label_bounds, quantile).storable()
+            named = hasattr(model, "__sklearn_tags__") and is_classifier(model)
+            loss = "zero-one" if named else chosen if loss == "auto" else "absolute"
+    return stated_loss(loss, alphabet, label_bounds).storable()

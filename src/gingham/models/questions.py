@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,10 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import card, paragraph
 from gingham.data.adapt import frame_of
-from gingham.errors import GinghamError, GinghamWarning
-from gingham.summary.card import summary_body
+from gingham.errors import GinghamError, GinghamWarning, suggestion
+from gingham.summary.card import summary_card
 from gingham.summary.explanation import Explanation, Place
-from gingham.summary.values import Mark, Observed, Relation, Side, Summary, counted
+from gingham.summary.values import Mark, Observed, Relation, Side, Summary
 
 SHOWN = 3  # comparable rows on each side of an explanation
 SMALL = 300_000  # entries up to which a card in a notebook makes the summary that it shows
@@ -32,7 +33,7 @@ class Predicted(NamedTuple):
 
 
 class Questions:
-    """Answers of every fitted model; a family says what was observed and, in `predict_codes`, what it predicts."""
+    """Answers of every fitted model; a family says what was observed and, in `_predict_codes`, what it predicts."""
 
     _summary: Summary | None
     _data: Any
@@ -41,12 +42,12 @@ class Questions:
     def summary_(self) -> Summary:
         raise NotImplementedError  # pragma: no cover
 
-    def observed(self, *data: Any) -> Observed:
+    def _observed(self, *data: Any) -> Observed:
         raise NotImplementedError  # pragma: no cover
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """What is predicted of rows of codes (one array a side of a relation; −1 stands for any item)."""
-        raise GinghamError(f"{type(self).__name__} predicts nothing about pairs of items, so it cannot recommend any.")
+        raise GinghamError(f"{type(self).__name__} does not predict pairs of items, so it cannot recommend items.")
 
     # tables
 
@@ -63,8 +64,8 @@ class Questions:
             The kind of frame; the first that is installed.
         """
         summary = self.summary_
-        rows = list(summary.clusters(_several(size)))
-        parts = [side.n_fine(k) for side, k in zip(summary.sides, summary.sized(_several(size)))]
+        rows = list(summary.clusters(size))
+        parts = [side.n_fine(k) for side, k in zip(summary.sides, summary.sized(size))]
         return frame_of(
             {
                 "side": [side.name for side, _, _ in rows],
@@ -73,7 +74,7 @@ class Questions:
                 "items": [cluster.size for _, _, cluster in rows],
                 "parts": [int(n) for side in parts for n in side],
                 "share": [cluster.mass / max(float(side.mass.sum()), 1e-300) for side, _, cluster in rows],
-                "distinctive": [", ".join(map(_signed, cluster.distinctive)) for _, _, cluster in rows],
+                "distinctive": [", ".join(map(signed, cluster.distinctive)) for _, _, cluster in rows],
                 "typical": [", ".join(mark.item for mark in cluster.typical) for _, _, cluster in rows],
                 "facts": ["; ".join(str(fact) for fact in cluster.facts) for _, _, cluster in rows],
             },
@@ -88,7 +89,7 @@ class Questions:
         ``backend`` as in `describe`.
         """
         summary = self.summary_
-        wanted = summary.sized(_several(size))
+        wanted = summary.sized(size)
         columns: dict[str, list[object]] = {
             name: [] for name in ("side", "item", "title", "cluster", "name", "membership", "strength")
         }
@@ -105,17 +106,6 @@ class Questions:
             columns["strength"] += side.strength.tolist()
         return frame_of(columns, backend)
 
-    def labels_at(self, size: Sequence[int] | int | None = None) -> tuple[Ints, ...]:
-        """The cluster (from 0) of every item of each side, merged along the trees of the model's own clusters.
-
-        The readable number of clusters by default, as in `describe` and `to_frame`, whose numbers count from 1; with as
-        many clusters as the model has, the partition is that of ``labels_``.
-        """
-        summary = self.summary_
-        wanted = _several(size)
-        sizes = summary.size if wanted is None else np.broadcast_to(wanted, (len(summary.sides),)).tolist()
-        return tuple(side.labels_at(int(k)) for side, k in zip(summary.sides, sizes))
-
     # one item
 
     def _place(self, item: object, side: str | int | None) -> tuple[int, int]:
@@ -128,7 +118,13 @@ class Questions:
                 return at, found
         known = " or ".join(repr(summary.sides[at].name) for at in chosen)
         example = summary.sides[chosen[0]].items[:1].tolist()[0]  # a plain value: numpy's would be named with its type
-        raise GinghamError(f"{item!r} is not among the items of {known}, such as {example!r}.")
+        elsewhere = [own.name for own in summary.sides if _find(own, item) is not None]
+        hint = f" It is one of {elsewhere[0]!r}; a row has its ids in the order " if elsewhere else ""
+        hint += f"{', '.join(own.name for own in summary.sides)}." if elsewhere else ""
+        names = chain.from_iterable((*summary.sides[at].names, *summary.sides[at].items.tolist()) for at in chosen)
+        raise GinghamError(
+            f"{item!r} is not among the items of {known}, such as {example!r}.{hint or suggestion(item, names)}"
+        )
 
     def recommend(
         self,
@@ -168,7 +164,7 @@ class Questions:
         every = np.arange(partner.n_items, dtype=np.int32)
         codes = [np.full(partner.n_items, -1, dtype=np.int32) for _ in relation]
         codes[own], codes[other] = np.full(partner.n_items, code, dtype=np.int32), every
-        found = self.predict_codes(0, codes, label)
+        found = self._predict_codes(0, codes, label)
         known = self._known_partners(at, code, own, other, seen) if exclude_seen else np.zeros(0, dtype=np.int64)
         allowed = np.ones(partner.n_items, dtype=bool)
         allowed[known] = False
@@ -195,7 +191,7 @@ class Questions:
         relation = self._row_sides()
         if side not in relation:
             raise GinghamError(
-                f"{self.summary_.sides[side].name!r} has no predictions: it is no side of the first table."
+                f"{self.summary_.sides[side].name!r} has no predictions, because it is not a side of the first table."
             )
         own = relation.index(side)
         return relation, own, next(p for p in range(len(relation)) if p != own)
@@ -209,8 +205,8 @@ class Questions:
         relation = self._observed_rows(seen)
         if relation is None:
             warnings.warn(
-                "What was observed is not at hand (a model file does not hold it), so that the list may name it again: "
-                "hand it over, in Python as seen=X, on the command line as --data TABLE.",
+                "Observed pairs may appear in this list, because a model file does not contain the training data. "
+                "Pass it as seen=X in Python, or --data TABLE on the command line.",
                 GinghamWarning,
                 stacklevel=4,
             )
@@ -231,7 +227,7 @@ class Questions:
                 raise GinghamError(f"seen= needs {len(sides)} columns of ids; it has {len(columns)}.")
             codes = tuple(_encode(self.summary_.sides[side], column) for side, column in zip(sides, columns))
             return Relation(sides, codes, "lift")
-        return self.observed().relations[0] if self._has_data() else None
+        return self._observed().relations[0] if self._has_data() else None
 
     def _has_data(self) -> bool:
         return self._data is not None
@@ -295,14 +291,14 @@ class Questions:
             raise GinghamError(f"A row has {len(sides)} ids ({names}); {len(ids)} were given.")
         codes = [self._place(one, side)[1] for one, side in zip(ids, sides)]
         places = tuple(self._standing(side, code) for side, code in zip(sides, codes))
-        found = self.predict_codes(0, [np.array([code], dtype=np.int32) for code in codes], label)
-        said: float | str = self._said(0, codes, label) if summary.tables[0].labels else float(found.score[0])
+        named = bool(summary.tables[0].labels)
+        explained = self._said(0, codes, label) if named else label
+        found = self._predict_codes(0, [np.array([code], dtype=np.int32) for code in codes], explained)
         unsure = float(found.uncertainty[0])
-        explained = label if label is not None or isinstance(said, float) else said
         return Explanation(
             tuple(summary.sides[side].names[code] for side, code in zip(sides, codes)),
             places,
-            said,
+            str(explained) if named else float(found.score[0]),
             unsure if np.isfinite(unsure) else None,
             self._block(sides, codes),
             self._comparable(sides, codes),
@@ -317,7 +313,7 @@ class Questions:
 
         def predicted(known: Sequence[int]) -> float:
             rows = [np.array([code if at in known else -1], dtype=np.int32) for at, code in enumerate(codes)]
-            return float(self.predict_codes(0, rows, label).score[0])
+            return float(self._predict_codes(0, rows, label).score[0])
 
         try:
             base = predicted([])
@@ -326,7 +322,7 @@ class Questions:
             return (("prediction", said),)
         own = [(f"{place.side} {place.item}, of “{place.name}”", value) for place, value in zip(places, alone)]
         rest = said - base - sum(alone)
-        return (("average of all", base), *own, ("the items of this row together", rest))
+        return (("average of all", base), *own, ("this pair of items", rest))
 
     def _said(self, relation: int, codes: Sequence[int], label: object) -> str:
         """The label that is explained, where labels are names."""
@@ -334,7 +330,7 @@ class Questions:
         if label is not None:
             return str(label)
         rows = [np.array([code], dtype=np.int32) for code in codes]
-        scores = [float(self.predict_codes(relation, rows, name).score[0]) for name in names]
+        scores = [float(self._predict_codes(relation, rows, name).score[0]) for name in names]
         return names[int(np.argmax(scores))]
 
     def _standing(self, at: int, code: int) -> Place:
@@ -403,26 +399,20 @@ class Questions:
 
     def plot(self, size: Sequence[int] | int | None = None, ax: Any = None) -> Any:
         """The named checkerboard as a picture (matplotlib Axes), at the readable size or another."""
-        return import_module("gingham.plots").named_board(self.summary_, size=_several(size), ax=ax)
+        return import_module("gingham.plots").named_board(self.summary_, size=size, ax=ax)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write one self-contained page about the model."""
         import_module("gingham.report").write_model(self, path, title=title)
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        """What a notebook shows: a card of a fitted model, scikit-learn's diagram of one that is not."""
-        html = self._card()
-        if html is None:
-            return super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        return {"text/plain": repr(self), "text/html": html}
+        """What a notebook shows: a card of a fitted model, with scikit-learn's view of its parameters."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _repr_html_(self) -> str:
-        html = self._card()
-        if html is not None:
-            return html
         from sklearn.utils import estimator_html_repr  # loaded in notebooks only
 
-        return str(estimator_html_repr(self))
+        return (self._card() or "") + str(estimator_html_repr(self))
 
     def _card(self) -> str | None:
         """What was fitted, what was found, and the error beside baselines; None of a model that is not fitted."""
@@ -431,7 +421,7 @@ class Questions:
         title = f"{type(self).__name__}, fitted"
         if self._summary is None:
             try:
-                if sum(r.n_entries for r in self.observed().relations) > SMALL:
+                if sum(r.n_entries for r in self._observed().relations) > SMALL:
                     return card(
                         title, paragraph("model.summary_ names its clusters; on data of this size that takes a while.")
                     )
@@ -440,10 +430,7 @@ class Questions:
                 return card(title, paragraph(str(refusal), quiet=True))
         else:
             summary = self._summary
-        items = " × ".join(counted(side.n_items, side.name) for side in summary.sides)
-        return card(
-            title, paragraph(f"{items}; {summary.n_observed:,.0f} observed.", quiet=True) + summary_body(summary)
-        )
+        return summary_card(summary, title)
 
 
 MEANS = {
@@ -453,18 +440,14 @@ MEANS = {
 }
 
 
-def _signed(mark: Mark) -> str:
+def signed(mark: Mark) -> str:
     """An item with its sign where it is rated lower than others do."""
     return f"− {mark.item}" if mark.score < 0 else mark.item
 
 
-def _several(size: Sequence[int] | int | None) -> Sequence[int] | None:
-    return size  # type: ignore[return-value]
-
-
 def _count(n: object) -> None:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise GinghamError(f"n={n!r} must be a whole number from 1.")
+        raise GinghamError(f"n={n!r} must be an integer ≥ 1.")
 
 
 def _find(side: Side, item: object) -> int | None:

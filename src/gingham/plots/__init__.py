@@ -4,14 +4,14 @@ from gingham.lazy import lazy_names
 
 # public name → module of this package
 MODULES = {
-    "characteristic": "charts",
+    "alluvial": "change",
     "checkerboard": "board",
     "coembedding": "board",
+    "comparison": "change",
     "contingency": "charts",
+    "evidence": "charts",
     "information_plane": "charts",
     "named_board": "named",
-    "path": "charts",
-    "stream": "charts",
     "tree": "charts",
     "waterfall": "charts",
 }

@@ -1,4 +1,4 @@
-"""Values as pictures: certificates and streams of them, paths of β, clusters and clusterings, trees of merges."""
+"""Values as pictures: certificates, watches, clusters and clusterings, trees of merges."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-from gingham.certificates import Certificate
+from gingham.certificates import Certificate, Watch
 from gingham.core.problem import Posterior
 from gingham.core.tree import need_tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.board import ACCENT, COOL, INK, UNSEEN, axes_or_new, colormap
-from gingham.selection import BetaPath
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
@@ -54,43 +53,18 @@ def waterfall(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def stream(certificates: Sequence[Certificate], *, ax: Axes | None = None) -> Axes:
-    """The guarantee and the observed loss of ``anytime`` certificates of growing size, which hold together."""
+def evidence(watch: Watch, *, ax: Axes | None = None) -> Axes:
+    """The evidence against a promise while rows arrived, and where it is proof."""
     ax = axes_or_new(ax)
-    sizes = [certificate.n_tuples for certificate in certificates]
-    ax.plot(sizes, [certificate.value for certificate in certificates], color=ACCENT, marker="o", label="guarantee")
-    ax.plot(sizes, [certificate.empirical for certificate in certificates], color=COOL, marker="o", label="observed")
-    ax.set_xscale("log")
-    ax.set_xlabel("observations")
-    ax.set_ylabel(f"{certificates[0].loss} loss")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def path(found: BetaPath, *, ax: Axes | None = None) -> Axes:
-    """Losses and certificate of every point of a path; ``found.plot()`` draws the information below them."""
-    ax = axes_or_new(ax)
-    found.plot_losses(ax)
-    ax.set_xlabel("β")
-    return ax
-
-
-def characteristic(table: Mapping[str, npt.ArrayLike], cluster: int, ax: Axes | None = None) -> Axes:
-    """Contributions to the information of one cluster's top columns, largest on top.
-
-    Parameters
-    ----------
-    table : what ``CoOccurrenceClustering.characteristic()`` returns
-    cluster : int
-    """
-    ax = axes_or_new(ax)
-    mine = np.flatnonzero(np.asarray(table["cluster"]) == cluster)[::-1]
-    names = [str(name) for name in np.asarray(table["column"])[mine]]
-    ax.barh(range(len(mine)), np.asarray(table["contribution"])[mine], color=ACCENT, height=0.7)
-    ax.set_yticks(range(len(mine)), names, color=INK)
-    ax.set_xlabel("contribution to the information (nats)")
-    ax.set_title(f"cluster {cluster}")
+    rows = [0, *(n for n, _ in watch.history)]
+    ax.plot(rows, [0.0, *(logs / np.log(10) for _, logs in watch.history)], color=ACCENT)
+    ax.axhline(-np.log10(watch.alpha), color=INK, linestyle="--", linewidth=1)
+    ax.annotate("proof that the promise has ended", (0, -np.log10(watch.alpha)), va="bottom", color=INK)
+    if watch.ended is not None:
+        ax.axvline(watch.ended, color=INK, linewidth=1)
+    ax.set_xlabel("rows")
+    ax.set_ylabel("evidence against the promise (powers of ten)")
+    ax.set_title(f"{watch.loss.name} loss at most {watch.facts['value']:.4g}: {watch.verdict}")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -120,14 +94,14 @@ def contingency(
 def information_plane(
     posteriors: Sequence[Posterior] | Mapping[object, Posterior], sample: Sample, *, ax: Axes | None = None
 ) -> Axes:
-    """Loss on a sample against Σ n_i Ī_i / N, the information a tuple pays for; a path of β goes left to right.
+    """Plot the loss on a sample against Σ n_i Ī_i / N, the information per observation; β grows from left to right.
 
     A mapping's keys (values of β, say) are written at the points.
     """
     named = dict(posteriors) if isinstance(posteriors, Mapping) else dict(enumerate(posteriors))
     if not named:
         raise GinghamError("There is no posterior to draw.")
-    price = [sum(len(q) * i for q, i in zip(p.assign, p.information)) / sample.n_tuples for p in named.values()]
+    price = [sum(len(q) * i for q, i in zip(p.assign, p.information)) / sample.n_observations for p in named.values()]
     loss = [p.gibbs_loss(sample) for p in named.values()]
     ax = axes_or_new(ax)
     ax.plot(price, loss, color=COOL, marker="o", markerfacecolor=ACCENT, markeredgecolor="white")
@@ -136,7 +110,7 @@ def information_plane(
             ax.annotate(
                 f"{name:g}" if isinstance(name, float) else str(name), (x, y), (4, 4), textcoords="offset points"
             )
-    ax.set_xlabel("information, nats per tuple")
+    ax.set_xlabel("information, nats per observation")
     ax.set_ylabel("loss")
     return ax
 

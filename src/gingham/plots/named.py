@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.errors import GinghamError
-from gingham.plots.board import INK, UNSEEN, axes_or_new, colormap
-from gingham.summary.values import Board, Side, Summary, counted
+from gingham.data import Sample
+from gingham.plots.board import INK, axes_or_new, draw_matrix, picture
+from gingham.summary.values import Observed, Side, Summary, counted
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
@@ -20,7 +19,6 @@ if TYPE_CHECKING:  # pragma: no cover
 
 GREY = "#7b8794"
 DIVERGING = ("#6f9fc2", "#a9c6dc", "#dbe7ef", "#f8f6f1", "#f5cdb8", "#dd7a5c", "#a33224")
-FEWER = math.log(8)  # blue goes to an eighth of what is expected: beyond that absences would drown everything
 ROOT = 0.5  # power of a cluster's mass that the side of its box grows with
 LEGENDS = {
     "lift": "how often, compared with chance",
@@ -31,7 +29,9 @@ NEAREST, DEEP = 5, 24  # points between the board and its trees, and of the tree
 NAME_WIDTH = 30  # letters of a line of a row's name
 
 
-def named_board(summary: Summary, *, size: Sequence[int] | None = None, table: int = 0, ax: Axes | None = None) -> Axes:
+def named_board(
+    summary: Summary, *, size: Sequence[int] | int | None = None, table: int = 0, ax: Axes | None = None
+) -> Axes:
     """The blocks of two sides with the names of their groups, sizes, and the trees that join them.
 
     Parameters
@@ -48,17 +48,14 @@ def named_board(summary: Summary, *, size: Sequence[int] | None = None, table: i
     left, right = (summary.sides[i] for i in summary.tables[table].sides)
     k = [at[i] for i in summary.tables[table].sides]
     if ax is None:
-        import_pyplot()
-        import matplotlib.pyplot as plt
-
         wide, high = max(6.5, 4.2 + 1.35 * k[1]), max(4.0, 2.6 + 0.85 * k[0])
-        ax = plt.subplots(figsize=(wide, high), layout="constrained")[1]
-    colours = diverging()
+        ax = axes_or_new(None, figsize=(wide, high))
+    colours, strengths = diverging(), board.strengths
     heights, widths = (_lengths([c.mass for c in clusters]) for clusters in (board.rows, board.columns))
     y, x = (np.concatenate([[0.0], np.cumsum(part)]) for part in (heights, widths))
     for i in range(k[0]):
         for j in range(k[1]):
-            strength = _strength(board, i, j)
+            strength = float(strengths[i, j])
             face = colours(0.5 + 0.5 * strength)
             ax.fill_between([x[j] + 0.004, x[j + 1] - 0.004], y[i] + 0.006, y[i + 1] - 0.006, color=face, linewidth=0)
             text = board.text(i, j)
@@ -68,8 +65,8 @@ def named_board(summary: Summary, *, size: Sequence[int] | None = None, table: i
     ax.set_ylim(1, 0)
     middle = [(edges[1:] + edges[:-1]) / 2 for edges in (y, x)]
     ax.set_yticks(middle[0], [_label(c.name, c.size, left.name, NAME_WIDTH) for c in board.rows])
-    letters = [max(9, int(90 * width)) for width in widths]
-    names = [_label(c.name, c.size, right.name, n) for c, n in zip(board.columns, letters)]
+    label_values = [max(9, int(90 * width)) for width in widths]
+    names = [_label(c.name, c.size, right.name, n) for c, n in zip(board.columns, label_values)]
     ax.set_xticks(middle[1], names)
     ax.xaxis.tick_top()
     ax.tick_params(length=0, labelsize="small", labelcolor=INK)
@@ -88,33 +85,11 @@ def named_board(summary: Summary, *, size: Sequence[int] | None = None, table: i
     return ax
 
 
-def import_pyplot() -> None:
-    """Refuse in a sentence where matplotlib is not installed."""
-    try:
-        import matplotlib.pyplot as plt  # noqa: F401
-    except ImportError:
-        raise GinghamError("Pictures need matplotlib: install gingham[plot].") from None
-
-
 def diverging() -> LinearSegmentedColormap:
     """Blue below, white as expected, red above."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("gingham-diverging", DIVERGING)
-
-
-def _strength(board: Board, i: int, j: int) -> float:
-    """From −1 (blue) over 0 (as expected) to 1 (red)."""
-    value = float(board.values[i, j])
-    if board.measure == "labels":
-        return value
-    values = board.values
-    if board.measure == "lift":
-        value, values = math.log(max(value, 1e-9)), np.log(np.maximum(values, 1e-9))
-        low, high = FEWER, max(float(values.max()), 0.2)
-    else:
-        low = high = max(float(np.abs(values).max()), 1e-12)
-    return float(np.clip(value / (high if value > 0 else low), -1, 1))
 
 
 def _lengths(masses: Sequence[float]) -> Floats:
@@ -164,35 +139,22 @@ def ordered_matrix(
     ax: Axes | None = None,
 ) -> Axes:
     """The observed matrix of a fitted model, in the order of its summary's groups, with lines between them."""
-    from gingham.data import Sample
-    from gingham.plots.board import picture
-
     summary: Summary = model.summary_
-    observed = model.observed()
-    relation = observed.relations[0]
-    pair = relation.pair(0, 1)
-    sides = [summary.sides[relation.sides[p]] for p in (0, 1)]
-    values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
-    modes = tuple(observed.modes[relation.sides[p]] for p in (0, 1))
-    sample = Sample(modes, pair.codes, values)
+    observed = model._observed()
+    sample, sides = observed_matrix(observed), observed.relations[0].sides[:2]
     orders, ends = [], []
-    for p, side in enumerate(sides):
-        labels = side.labels(summary.size[relation.sides[p]])
-        orders.append(np.lexsort((-side.strength, labels)))
+    for at in sides:
+        labels = summary.sides[at].labels(summary.size[at])
+        orders.append(summary.sides[at].listed(summary.sides[at].n_items))
         ends.append(np.cumsum(np.bincount(labels)))
-    ax = axes_or_new(ax)
-    image = picture(
-        sample, (orders[0], orders[1]) if reorder else None, (0, 1), max_pixels, zeros=relation.measure == "lift"
-    )
-    ax.set_facecolor(UNSEEN)
-    shape = (sides[0].n_items, sides[1].n_items)
-    ax.imshow(np.ma.masked_invalid(image), cmap=colormap() if cmap is None else cmap, aspect="auto",
-              interpolation="nearest", extent=(0, shape[1], shape[0], 0))  # fmt: skip
-    if reorder and lines:
-        for bounds, n, draw in zip(ends, shape, (ax.axhline, ax.axvline)):
-            for bound in bounds[:-1].tolist():
-                if bound < n:
-                    draw(bound, color=INK, linewidth=0.5, alpha=0.8)
-    ax.set_ylabel(sides[0].name)
-    ax.set_xlabel(sides[1].name)
-    return ax
+    zeros = observed.relations[0].measure == "lift"
+    image = picture(sample, (orders[0], orders[1]) if reorder else None, max_pixels, zeros)
+    return draw_matrix(image, sample.modes, ends if reorder and lines else (), cmap, ax)
+
+
+def observed_matrix(observed: Observed) -> Sample:
+    """Observations of the first two sides: labels as they are, or counts."""
+    relation = observed.relations[0]
+    pair = relation.plain().pair(0, 1)
+    values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
+    return Sample(tuple(observed.modes[side] for side in relation.sides[:2]), pair.codes, values)

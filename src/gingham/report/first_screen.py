@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gingham.summary.measure import UNITS, in_unit
-from gingham.summary.values import MODEL, Errors, Observed, Summary, counted, listed, plural
+from gingham.summary.measure import in_unit, unit_of
+from gingham.summary.values import MODEL, Errors, Observed, Side, Summary, counted, listed, plural
 
 FEW_LABELS = 4  # that are listed with their shares
 NO_BREAK = "\N{NO-BREAK SPACE}"  # a line must not begin with "%"
@@ -20,6 +20,14 @@ def short(value: float, digits: int = 3) -> str:
     if not math.isfinite(value):
         return "–"
     return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
+def aligned(values: Sequence[float]) -> list[str]:
+    """Numbers beside one another, with as many decimals as the largest needs: 0.656, 1.004."""
+    top = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if not 1e-3 <= top < 100:
+        return [short(value) for value in values]
+    return [f"{value:.{2 if top >= 10 else 3}f}" for value in values]
 
 
 def percent(share: float) -> str:
@@ -91,15 +99,16 @@ def prediction_words(summary: Summary, label: str) -> dict[str, object] | None:
     if measure == "lift":
         return _likelihoods(summary, errors, noun)
     named = errors.loss == "zero-one"
-    top = max(score.value for score in errors.scores)
+    top = max(errors.scores.values())
+    texts = [percent(value) for value in errors.scores.values()] if named else aligned([*errors.scores.values()])
     bars = [
         {
-            "name": PLAIN.get(score.name, score.name),
-            "text": percent(score.value) if named else short(score.value),
-            "length": score.value / max(top, 1e-300),
-            "model": score.name == MODEL,
+            "name": PLAIN.get(name, name),
+            "text": text,
+            "length": value / max(top, 1e-300),
+            "model": name == MODEL,
         }
-        for score in errors.scores
+        for (name, value), text in zip(errors.scores.items(), texts)
     ]
     return {
         "unit": f"{errors.unit}; shorter is better",
@@ -119,31 +128,30 @@ def _error_sentence(summary: Summary, errors: Errors, noun: str, named: bool) ->
     best, model = errors.best_baseline, errors.model
     tested = _tested(summary, errors, noun)
     if model is None or best is None:
-        return f"Simple rules on {tested}; this model was not measured there."
-    name = PLAIN.get(best.name, best.name)
+        return f"Simple rules on {tested}; this model was not measured on them."
+    name, least = PLAIN.get(best[0], best[0]), best[1]
+    own, other = aligned([model, least])
     missed = (
-        f"it gets {percent(model)} wrong, and “{name}” {percent(best.value)}"
+        f"it gets {percent(model)} wrong, and “{name}” {percent(least)}"
         if named
-        else f"its {errors.unit} is {short(model)}, and that of the best simple rule, {name}, {short(best.value)}"
+        else f"its {errors.unit} is {own}, and that of the best simple rule, {name}, {other}"
     )
-    gain = 1 - model / best.value if best.value > 0 else 0.0
+    gain = 1 - model / least if least > 0 else 0.0
     if errors.useful:
         said = f"{percent(gain)} less." if gain >= 5e-4 else "hardly less."
         return f"On {tested}, {missed}: {said}"
-    return f"On {tested}, {missed}. Predict with that rule rather than with this model; read the groups with care."
+    return f"On {tested}, {missed}. Use that rule for prediction, and interpret the groups with care."
 
 
 def _likelihoods(summary: Summary, errors: Errors, noun: str) -> dict[str, object]:
     """Of counts and edges: how many times as probable they are as if all pairs were equally so."""
-    table = summary.tables[0]
-    pairs = [summary.sides[at] for at in table.sides] if len(summary.sides) <= 2 else list(summary.sides)
-    uniform = sum(math.log(side.n_items) for side in pairs)
+    pairs, uniform = pairs_of(summary)
     graph = len(summary.sides) == 1
     names = {"independence": "degrees alone" if graph else "chance alone"}
     even = "equal density everywhere" if graph else "all pairs alike"
-    scores = [(names.get(s.name, PLAIN.get(s.name, s.name)), s.value, s.name == MODEL) for s in errors.scores]
+    scores = [(names.get(name, PLAIN.get(name, name)), nats, name == MODEL) for name, nats in errors.scores.items()]
     rows = [*scores, (even, uniform, False)]
-    times = [(name, math.exp(min(uniform - nats, 50.0)), model) for name, nats, model in rows]
+    times = [(name, _times(uniform, nats), model) for name, nats, model in rows]
     top = max(value for _, value, _ in times)
     bars = [{"name": name, "text": f"×{short(value, 2)}", "length": value / top, "model": model}
             for name, value, model in times]  # fmt: skip
@@ -151,9 +159,9 @@ def _likelihoods(summary: Summary, errors: Errors, noun: str) -> dict[str, objec
     tested = _tested(summary, errors, noun)
     sides = listed([plural(side.name) for side in dict.fromkeys(pairs)])
     if model is None or best is None:
-        sentence = f"Simple rules on {tested}; this model was not measured there."
+        sentence = f"Simple rules on {tested}; this model was not measured on them."
     elif errors.useful:
-        factor = short(math.exp(best.value - model), 2)
+        factor = short(math.exp(best[1] - model), 2)
         chance = "their degrees alone say" if graph else f"if {sides} had nothing to do with one another"
         sentence = f"On {tested}, the groups make each {noun} {factor} times as probable as {chance}."
     else:
@@ -167,100 +175,121 @@ def _likelihoods(summary: Summary, errors: Errors, noun: str) -> dict[str, objec
     }
 
 
+def pairs_of(summary: Summary) -> tuple[list[Side], float]:
+    """The sides whose items meet, and the nats of a pair where all pairs are alike."""
+    sides = list(summary.sides)
+    if len(sides) <= 2:
+        sides = [sides[at] for at in summary.tables[0].sides]
+    return sides, sum(math.log(side.n_items) for side in sides)
+
+
+def _times(uniform: float, nats: float) -> float:
+    """How many times as probable as if all pairs were alike."""
+    return math.exp(min(uniform - nats, 50.0))
+
+
 # what is guaranteed
 
 
-def guarantee_words(certificates: Sequence[Mapping[str, object]], refusal: str, noun: str) -> dict[str, object]:
-    """One sentence on what is guaranteed, and whether that is better than what a trivial predictor is guaranteed."""
+def guarantee_words(
+    certificates: Sequence[Mapping[str, object]], refusal: str, noun: str, uniform: float = 0.0
+) -> dict[str, object]:
+    """One sentence on what is guaranteed, and whether that is better than what a trivial predictor is guaranteed.
+
+    ``uniform`` are the nats of a pair where all pairs are alike: counts are compared with that, as their errors are.
+    """
     if not certificates:
         reason = refusal or "No guarantee was asked for."
         if "--population" in refusal:
-            reason = "It must be said how many there are in all, those included that do not occur here: see below."
+            reason = "The guarantee needs the total number of items, including those that do not occur here: see below."
         return {"sentence": "Nothing is guaranteed yet.", "verdict": reason, "better": None}
     # All of them hold together, so that the one that says most may be quoted with the confidence of all.
     sure = f"With {100 * (1 - sum(float(str(c['delta'])) for c in certificates)):.3g} % confidence"
-    gain = next((c for c in certificates if c.get("bound") == "gain"), None)
-    if gain is not None:
-        value = float(str(gain["value"]))
-        if value < 0:
-            return {
-                "sentence": f"{sure}, the groups predict new pairs better than one answer for all of them: their "
-                f"squared error is smaller by at least {short(-value, 2)}.",
-                "verdict": "That is better than the trivial guarantee.",
-                "better": True,
-            }
-        return {
-            "sentence": f"{sure}, the groups predict new pairs at most {short(value, 2)} (squared error) worse than "
-            "one answer for all of them.",
-            "verdict": "That does not prove that the groups are of use: the trivial guarantee is as good.",
-            "better": False,
-        }
-    best = min(certificates, key=lambda c: float(str(c["value"])) * (-1 if c.get("at_least") else 1))
-    value, loss = float(str(best["value"])), str(best["loss"])
-    trivial = best.get("trivial")
-    found = None if trivial is None else float(str(trivial))
-    value, found = in_unit(value, loss), None if found is None else in_unit(found, loss)
-    said = f"{sure}, {_promise(best, value, loss, noun)}.{_on_own_rows(best, loss)}"
-    return {"sentence": said, **_verdict(best, value, found, loss)}
+    best = next((c for c in certificates if c.get("bound") == "gain"), None)
+    best = best or min(certificates, key=lambda c: float(str(c["value"])) * (-1 if c.get("at_least") else 1))
+    said = f"{sure}, {_promise(best, noun, uniform)}.{_on_own_rows(best, uniform)}"
+    return {"sentence": said, **_verdict(best, uniform)}
+
+
+def _in_unit(certificate: Mapping[str, object], name: str) -> float | None:
+    """A number of a certificate in the measure in which errors are shown."""
+    value = certificate.get(name)
+    if value is None or certificate.get("bound") == "gain":
+        return None if value is None else float(str(value))
+    return in_unit(float(str(value)), str(certificate["loss"]))
 
 
 COVERED = {
-    "progressive tests": "It speaks of the models that were fitted one after the other to test each on new rows",
-    "training rows": "It speaks of the model itself",
-    "rows set aside": "It speaks of the same model, fitted without the rows that were set aside",
-    "rows set aside in turn": "It speaks of the same model, fitted without the part of the rows that tested it",
+    "progressive tests": "It covers the models that were fitted one after another and tested on the next rows",
+    "training rows": "It covers this model",
+    "held-out rows": "It covers the same model fitted without the held-out rows",
+    "cross-fitted rows": "It covers the same model fitted without the rows that test it",
 }
 
 
-def _on_own_rows(certificate: Mapping[str, object], loss: str) -> str:
+def _on_own_rows(certificate: Mapping[str, object], uniform: float) -> str:
     """Whom the guarantee is about, and what was measured on the very rows that it comes from."""
-    who, empirical = COVERED.get(str(certificate.get("name"))), certificate.get("empirical")
-    if who is None or empirical is None:
+    who, measured = COVERED.get(str(certificate.get("name"))), _in_unit(certificate, "empirical")
+    if who is None or measured is None or certificate.get("bound") == "gain":
         return ""
-    measured = in_unit(float(str(empirical)), loss)
-    shown = f"{percent(measured)} were wrong" if loss.startswith("zero-one") else f"it was {short(measured)}"
-    return f" {who}; on the {float(str(certificate['n_tuples'])):,.0f} rows that it comes from, {shown}."
+    wrong, density = (
+        str(certificate["loss"]).startswith("zero-one"),
+        certificate.get("bound") == "density",
+    )
+    shown = f"it was ×{short(_times(uniform, measured), 2)}" if density else f"it was {short(measured)}"
+    shown = f"{percent(measured)} were wrong" if wrong else shown
+    return f" {who}; on the {float(str(certificate['n_observations'])):,.0f} rows that it comes from, {shown}."
 
 
-def _promise(certificate: Mapping[str, object], value: float, loss: str, noun: str) -> str:
-    many = plural(noun)
-    if certificate.get("bound") == "density":
+def _promise(certificate: Mapping[str, object], noun: str, uniform: float) -> str:
+    value, loss, many = _in_unit(certificate, "value") or 0.0, str(certificate["loss"]), plural(noun)
+    if certificate.get("bound") == "gain":
+        if value >= 0:
+            return (
+                f"the groups predict new pairs at most {short(value, 2)} (squared error) worse than one answer for all "
+                "of them"
+            )
         return (
-            f"the next {noun} is on average no harder to guess than one among {short(math.exp(min(value, 700.0)))} "
-            "equally likely pairs"
+            "the groups predict new pairs better than one answer for all of them: their squared error is smaller by at "
+            f"least {short(-value, 2)}"
         )
+    if certificate.get("bound") == "density":
+        often = short(_times(uniform, value), 2)
+        return f"the groups make a new {noun} on average at least ×{often} as probable as if all pairs were alike"
     if certificate.get("at_least"):
-        return f"the groups tell something about what was not asked: at least {short(value)} (0 is nothing)"
+        return f"the groups predict new features: at least {short(value)} (0 is nothing)"
     if loss.startswith("zero-one"):
         return f"at most {percent(value)} of predictions of new {many} are wrong"
     if loss.startswith("absolute"):
         return f"predictions of new {many} like these are off by at most {short(value)} on average"
-    worst = certificate.get("worst")
-    most = "" if worst is None else f" (the worst possible is {short(in_unit(float(str(worst)), loss))})"
-    return f"the {UNITS.get(loss, f'average {loss}')} on new {many} like these is at most {short(value)}{most}"
+    if certificate.get("bound") == "ranking":
+        return f"the {loss} of lists for new people is at most {short(value)} on average (the worst possible is 1)"
+    worst = _in_unit(certificate, "worst")
+    most = "" if worst is None else f" (the worst possible is {short(worst)})"
+    return f"the {unit_of(loss)} on new {many} like these is at most {short(value)}{most}"
 
 
-def _verdict(certificate: Mapping[str, object], value: float, trivial: float | None, loss: str) -> dict[str, object]:
-    if certificate.get("at_least"):
-        better = value > 0
-        said = "That is better than" if better else "That is no better than"
-        return {"verdict": f"{said} the trivial guarantee, which is nothing.", "better": better}
-    if trivial is None:
+def _verdict(certificate: Mapping[str, object], uniform: float) -> dict[str, object]:
+    """Whether a guarantee is better than that of a predictor without groups."""
+    value, trivial = _in_unit(certificate, "value") or 0.0, _in_unit(certificate, "trivial")
+    density, gain = (certificate.get("bound") == kind for kind in ("density", "gain"))
+    if gain or certificate.get("at_least"):
+        better, against = (value < 0 if gain else value > 0), "" if gain else ", which is nothing"
+    elif trivial is None:
         return {"verdict": "", "better": None}
-    density = certificate.get("bound") == "density"
-    shown = f"one among {short(math.exp(min(trivial, 700.0)))}" if density else (
-        percent(trivial) if loss.startswith("zero-one") else short(trivial)
-    )  # fmt: skip
-    what = "rows and columns that have nothing to do with one another" if density else "one constant answer"
-    if certificate.get("unit") == "objects":
-        what = "views that have nothing to do with one another"
-    if value < trivial:
-        return {"verdict": f"That is better than the trivial guarantee: {shown}, for {what}.", "better": True}
+    else:
+        wrong = str(certificate["loss"]).startswith("zero-one")
+        shown = f"×{short(_times(uniform, trivial), 2)}" if density else percent(trivial) if wrong else short(trivial)
+        what = "one constant answer"
+        if density or certificate.get("unit") == "objects":
+            sides = "rows and columns" if density else "views"
+            what = f"{sides} that have nothing to do with one another"
+        better, against = value < trivial, f": {shown}, for {what}"
+    if better:
+        return {"verdict": f"That is better than the trivial guarantee{against}.", "better": True}
     return {
-        "verdict": (
-            f"That is no better than the trivial guarantee: {shown}, for {what}. So it does not prove that the groups "
-            "are of use."
-        ),
+        "verdict": f"This is no better than the trivial guarantee{against}. So it does not prove that the groups are "
+        "useful.",
         "better": False,
     }
 
@@ -280,8 +309,8 @@ def next_steps(
     one, other = (side.items[i : i + 1].tolist()[0] for side, i in zip((first, second), at))
     ranking = summary.tables[0].label == "taken"  # of who took what: for somebody, not for pairs
     titles = [(side.items if side.titles is None else side.titles)[i] for side, i in zip((first, second), at)]
-    fits = f"what fits {first.name} {_cut(titles[0])} best"
-    alike = f"what is like {second.name} {_cut(titles[1])}"
+    fits = f"the best partners of {first.name} {_shortened(titles[0])}"
+    alike = f"items similar to {second.name} {_shortened(titles[1])}"
     if files is None:
         mine = f"[{one!r}]" if ranking else f"{one!r}, side={first.name!r}"
         its = f"[{other!r}]" if ranking else f"{other!r}, side={second.name!r}"
@@ -289,7 +318,7 @@ def next_steps(
         steps = [["the groups as a table", "model.describe()"]]
         steps += [[fits, f"model.recommend({mine})"]] if predicts else []
         steps += [[alike, f"model.similar({its})"]]
-        steps += [["why a pair is predicted as it is", why]] if predicts else []
+        steps += [["why a pair gets its prediction", why]] if predicts else []
         return steps if certified or ranking else [["a guarantee", "gg.certify(model, X, y)"], *steps]
     model, file = (shlex.quote(name) for name in files)
     this, that = shlex.quote(str(one)), shlex.quote(str(other))
@@ -299,17 +328,17 @@ def next_steps(
     steps += [[alike, f"gingham similar {model} {that} --side {shlex.quote(second.name)}"]]
     if predicts and not ranking:
         steps += [
-            ["why a pair is predicted as it is", f"gingham explain {model} {this} {that}"],
+            ["why a pair gets its prediction", f"gingham explain {model} {this} {that}"],
             ["predictions of new pairs", f"gingham predict {model} pairs.csv --out predicted.csv"],
         ]
     if certified or ranking:
         return steps
     counts = summary.tables[0].measure == "lift" and len(summary.sides) > 1
     stated = f" --population {','.join(str(side.n_items) for side in summary.sides)}" if counts else ""
-    what = "a guarantee, if there are no others" if counts else "a guarantee"
+    what = "a guarantee, if there are no other items" if counts else "a guarantee"
     return [[what, f"gingham certify {model} {file}{stated}"], *steps]
 
 
-def _cut(name: object, most: int = 24) -> str:
+def _shortened(name: object, most: int = 24) -> str:
     text = " ".join(str(name).split())
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -97,11 +97,11 @@ def write_model(
     summary = model.summary_
     observed: Observed | None
     try:
-        observed = model.observed()
+        observed = model._observed()
     except GinghamError:  # a model from a file: the page then shows what its summary holds
         observed = None
-    if model.errors_ is not None:
-        summary = replace(summary, errors=model.errors_)
+    if model._errors is not None:
+        summary = replace(summary, errors=model._errors)
     summary = summarize(
         summary, observed, predictor(model), title=title or f"What {type(model).__name__} found", label=label,
         certificates=certificates, trivial=trivial,
@@ -113,7 +113,7 @@ def predictor(model: Any) -> Predictor:
     """What a model, or one beside its table, predicts of rows of codes."""
 
     def predict(codes: Sequence[Ints], label: object) -> tuple[Floats, Floats]:
-        found = model.predict_codes(0, codes, label)
+        found = model._predict_codes(0, codes, label)
         return found.score, found.uncertainty
 
     return predict

@@ -12,7 +12,6 @@ from gingham.models.ranking.estimator import BasketRanker
 from gingham.report.page import filled, write_text
 
 TOLD = 4  # groups that are shown for a recommendation
-WIDEST = 12.0  # of a bar, in rem
 
 
 def summarize(
@@ -27,59 +26,47 @@ def summarize(
     """All that the page shows, as plain values."""
     board = model.boards_[1]
     names = dict(zip(model.items_.tolist(), model.item_names_))
-    largest = max(float(np.abs(board.table).max()), 1e-12)
-    rows = [
-        {
-            "name": name,
-            "cells": [{"value": 1000 * float(v), "strength": round(75 * abs(float(v)) / largest)} for v in row],
-        }
-        for name, row in zip(board.basket_groups, board.table)
-    ]
-    settings = model.selection_["settings"]
+    chosen = {
+        name.replace("_", " "): ", ".join(f"{v:g}" for v in value)
+        if isinstance(value, tuple | list)
+        else f"{value:.4g}"
+        for name, value in model.selection_["settings"].items()
+    }
     return {
         "title": title,
         "n_users": len(model.users_),
         "n_items": len(model.items_),
         "n_taken": int(model.baskets_.taken.nnz),
         "columns": board.target_groups,
-        "rows": rows,
+        "rows": list(zip(board.basket_groups, board.table.tolist())),
+        "largest": max(float(np.abs(board.table).max()), 1e-12),
         "users": [_user(model, user, n, names) for user in users],
         "items": [_item(model, item, n, names) for item in items],
         "certificate": None if certificate is None else certificate.explain(),
-        "settings": [(name.replace("_", " "), _short(value)) for name, value in settings.items()],
+        "settings": chosen,
         "judged": model.selection_["users"],
     }
 
 
-def _short(value: object) -> str:
-    return ", ".join(f"{v:g}" for v in value) if isinstance(value, tuple | list) else f"{value:.4g}"
-
-
 def _user(model: BasketRanker, user: object, n: int, names: dict[object, str]) -> dict[str, object]:
+    """The list of a user: items, scores, and the shares of the groups that tell most."""
     found = [item for item in model.top([user], n)[0].tolist() if item is not None]
-    rows = []
-    for why in model.explain(user, found) if found else []:
-        shares = sorted(zip(why.shares, why.groups), key=lambda pair: -abs(pair[0]))[:TOLD]
-        told = [
-            {"share": float(s), "percent": round(100 * s), "width": round(WIDEST * abs(s), 2), "name": group}
-            for s, group in shares
-        ]
-        rows.append({"name": names[why.item], "score": why.score, "reasons": told})
-    basket = [names[item] for item in model.basket_of(user).tolist()]
-    return {"name": str(user), "basket": basket, "rows": rows}
+    rows = [
+        (names[why.item], why.score, sorted(zip(why.shares, why.groups), key=lambda pair: -abs(pair[0]))[:TOLD])
+        for why in (model.explain(user, found) if found else [])
+    ]
+    return {"name": str(user), "basket": [names[item] for item in model.basket_of(user).tolist()], "rows": rows}
 
 
 def _item(model: BasketRanker, item: object, n: int, names: dict[object, str]) -> dict[str, object]:
-    board = model.boards_[0]
+    """An item, those wanted by the same people, and what each group adds to it."""
+    board, taken = model.boards_[0], model.baskets_.popularity
     code = int(model.item_codes([item])[0])
     # What one item of a group adds on average to this item, by the fine board's column, as groups of the coarse one.
-    column = board.table[board.basket_group, board.target_group[code]] * np.sqrt(model.baskets_.popularity[code] + 1.0)
-    taken = model.baskets_.popularity
+    column = board.table[board.basket_group, board.target_group[code]] * np.sqrt(taken[code] + 1.0)
     groups = len(model.group_names_)
     mass = np.maximum(np.bincount(model.groups_, taken, groups), 1.0)
     pulls = 1000 * np.bincount(model.groups_, taken * column, groups) / mass
-    order = np.argsort(-pulls, kind="stable")
-    widest = max(float(np.abs(pulls).max()), 1e-12)
     similar = model.similar([item], n)["similar"]
     return {
         "name": names[item],
@@ -88,14 +75,8 @@ def _item(model: BasketRanker, item: object, n: int, names: dict[object, str]) -
         "similar": [
             names[other] for other in (similar.tolist() if hasattr(similar, "tolist") else similar.to_pylist())
         ],
-        "pulls": [
-            {
-                "name": model.group_names_[g],
-                "value": float(pulls[g]),
-                "width": round(WIDEST * abs(pulls[g]) / widest, 2),
-            }
-            for g in order
-        ],
+        "pulls": [(float(pulls[g]), model.group_names_[g]) for g in np.argsort(-pulls, kind="stable").tolist()],
+        "widest": max(float(np.abs(pulls).max()), 1e-12),
     }
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import base64
 import io
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.certificates import Certificate
-from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.board import picture
-from gingham.report.first_screen import data_words, guarantee_words, next_steps, noun_of, prediction_words
-from gingham.summary.measure import UNITS, in_unit
-from gingham.summary.values import Observed, Relation, Side, Summary, plural
+from gingham.plots.named import observed_matrix
+from gingham.report.first_screen import data_words, guarantee_words, next_steps, noun_of, pairs_of, prediction_words
+from gingham.summary.finding import finding
+from gingham.summary.measure import in_unit, unit_of
+from gingham.summary.values import SHRINK, Observed, Summary, plural
 
 MAX_ITEMS = 4000  # items of a side that the page knows by name
 MAX_POINTS = 1500  # points of a side on the map
@@ -42,7 +44,6 @@ def summarize(
     refusal: str = "",
     facts: Mapping[str, object] | None = None,
     errors: Mapping[str, float] | None = None,
-    path: Sequence[Mapping[str, float]] | None = None,
     files: tuple[str, str] | None = None,
     max_items: int = MAX_ITEMS,
 ) -> dict[str, object]:
@@ -53,10 +54,9 @@ def summarize(
     summary : Summary
         ``model.summary_``.
     observed : Observed, optional
-        The data, ``model.observed()``, in the numbering of the summary: for the picture, plain means, and what need not
-        be recommended.
+        The data in the numbering of the summary: for the picture, plain means, and what need not be recommended.
     predict : callable, optional
-        What the model predicts of rows of codes, ``model.predict_codes(0, codes, label)``.
+        What the model predicts of rows of codes, ``model._predict_codes(0, codes, label)``.
     label : str, optional
         What was observed, "rating" say.
     certificates : mapping from name to Certificate, or to the facts of another guarantee
@@ -66,8 +66,6 @@ def summarize(
         Why there is no certificate.
     facts, errors : mappings
         Lines on how it was computed; errors are those on rows that were set aside.
-    path : sequence of mappings
-        Rows of a β path.
     files : pair of str, optional
         Model file and table, for commands to paste; Python is shown without them.
     max_items : int
@@ -102,23 +100,23 @@ def summarize(
         title=title,
         label=label,
         noun=noun,
+        finding=finding(summary, label),
         nouns=[noun, plural(noun)],
         data=data_words(summary, observed, label),
         predicts=prediction_words(summary, label),
-        guarantee=guarantee_words(guarantees, refusal, noun),
+        guarantee=guarantee_words(guarantees, refusal, noun, pairs_of(summary)[1]),
         next=next_steps(summary, files, bool(guarantees), any(side["items"]["best"] for side in page["sides"])),
         certificates=guarantees,
         refusal=refusal,
         facts=dict(facts or {}),
         held_out={name: float(value) for name, value in (errors or {}).items()},
-        beta_path=[dict(row) for row in path or ()],
         picture=None if observed is None else data_picture(summary, observed),
     )
     return page
 
 
 def shown_first(summary: Summary, sides: Sequence[int]) -> Summary:
-    """The summary with the table of these sides in front; what was held out of another table is not told then."""
+    """The summary that begins with the table of these sides, without the held-out errors of other tables."""
     places = [t for t, table in enumerate(summary.tables) if set(table.sides) <= set(sides)]
     if not places or places[0] == 0:
         return summary
@@ -130,23 +128,33 @@ def shown_first(summary: Summary, sides: Sequence[int]) -> Summary:
 def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]) -> dict[str, object]:
     """A certificate with its explanation and, where bounds can be compared, the others; facts as they are."""
     if isinstance(certificate, Mapping):
-        return {"name": name, **certificate}
+        return (
+            {"name": name, **certificate}
+            if "measure" not in certificate
+            else {"name": name, **_of_ranking(certificate)}
+        )
     facts: dict[str, object] = {"name": name, **certificate.to_dict(), "explanation": certificate.explain()}
     facts["others"] = [{"bound": row.bound, "value": float(row.value)} for row in certificate.compare()]
     return facts
 
 
+def _of_ranking(certificate: Mapping[str, object]) -> dict[str, object]:
+    """The certificate of a ranking with the names that certificates of losses have."""
+    return {
+        **certificate, "n_observations": certificate["n_users"],
+        "unit": "users", "terms": {}, "explanation": "", "others": [], "worst": 1.0, "bound": "ranking",
+    }  # fmt: skip
+
+
 def in_units(facts: dict[str, object]) -> dict[str, object]:
     """The facts of a certificate with its numbers in the measure in which errors are shown."""
     loss = str(facts.get("loss"))
-    if re.search("loss|nats|rate", loss):
-        measure = loss
-    else:
-        measure = UNITS.get(loss, f"{loss} loss")
     shown = {"shown": "value", "observed": "empirical", "most": "worst", "without": "trivial"}
     found = {name: facts.get(own) for name, own in shown.items()}
     numbers = {name: None if v is None else in_unit(float(str(v)), loss) for name, v in found.items()}
-    return {**facts, "measure": measure, **numbers}
+    parts: Any = facts.get("strata") or []
+    strata = [{**one, "value": in_unit(float(one["value"]), loss)} for one in parts]
+    return {**facts, "measure": unit_of(loss), **numbers, "strata": strata}
 
 
 def plain_means(summary: Summary, observed: Observed) -> list[list[list[float]] | None]:
@@ -179,9 +187,8 @@ def item_facts(
     sure = summary.memberships(at)[np.arange(side.n_items), labels][chosen]
     facts: dict[str, object] = {"sure": [round(v, 2) for v in sure.tolist()], "near": neighbours(summary, at, chosen)}
     facts["x"], facts["y"] = places_on_map(summary, at, chosen)
-    meeting = None if observed is None else first_meeting(observed, at)
-    if meeting is not None:
-        facts["mean"] = item_means(meeting[0], chosen, side.n_items)
+    if observed is not None:
+        facts["mean"] = item_means(observed, at, chosen)
     facts["best"] = None
     if predict is not None:
         try:
@@ -191,25 +198,24 @@ def item_facts(
     return facts
 
 
-def first_meeting(observed: Observed, side: int) -> tuple[Relation, int, Relation] | None:
-    """The entries in which a side first meets another, as (own, other)."""
+def item_sums(observed: Observed, side: int) -> tuple[str, Floats] | None:
+    """How each item of a side goes by itself: the measure, and its sums (n, K) where it first meets another side."""
     for relation, own, other in observed.meetings(side):
-        return relation.plain().pair(own, other), relation.sides[other], relation
+        pair = relation.plain().pair(own, other)
+        n, columns = (observed.shape[position] for position in pair.sides)
+        return pair.measure, pair.sums(np.arange(n), np.zeros(columns, dtype=np.int64), (n, 1))[:, 0]
     return None
 
 
-def item_means(pair: Relation, chosen: Ints, n: int) -> list[object] | None:
+def item_means(observed: Observed, side: int, chosen: Ints) -> list[object] | None:
     """The mean number of each item, or the code of its commonest label; None of counts."""
-    if pair.values is None:
+    measure, sums = item_sums(observed, side) or ("lift", np.zeros(0))
+    if measure == "lift":
         return None
-    rows, values = pair.codes[0], np.asarray(pair.values)
-    if pair.measure == "labels":
-        k = pair.n_statistics
-        table = np.bincount(rows.astype(np.int64) * k + values, pair.weight, n * k).reshape(n, k)
-        return [int(v) for v in table.argmax(axis=1)[chosen]]
-    count, total = np.bincount(rows, pair.weight, n), np.bincount(rows, pair.weight * values, n)
+    if measure == "labels":
+        return [int(v) for v in sums.argmax(axis=1)[chosen]]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return rounded((total / count)[chosen], 3)
+        return rounded((sums[:, 1] / sums[:, 0])[chosen], 3)
 
 
 def neighbours(summary: Summary, at: int, chosen: Ints) -> list[list[int]]:
@@ -270,12 +276,13 @@ def recommendations(
     other = next(p for p in range(len(sides)) if p != own)
     partner, mine = summary.sides[sides[other]], shown[sides[other]]
     order = candidates(summary, observed, at, sides[other], mine)
-    known = seen_partners(observed, at, sides[other], shown) if observed is not None else {}
+    known = None if observed is None else seen_partners(observed, at, sides[other], shown)
     k = min(CANDIDATES, len(mine))
     place = np.full((len(shown[at]), k), -1)
     for row, code in enumerate(shown[at].tolist()):
         taken: Bools = np.zeros(len(mine), dtype=bool)
-        taken[known.get(row, [])] = True
+        if known is not None:
+            taken[known.indices[known.indptr[row] : known.indptr[row + 1]]] = True
         if sides[own] == sides[other]:
             taken[row] = True
         ranked = order[summary.sides[at].leaf[code]]
@@ -317,32 +324,21 @@ def candidates(summary: Summary, observed: Observed | None, at: int, other: int,
     if table.measure == "lift":
         score = np.log(np.maximum(score, 1e-12)) + np.log(np.maximum(mass, 1e-12))
     elif table.measure == "difference" and observed is not None:
-        meeting = first_meeting(observed, other)
-        if meeting is not None and meeting[0].values is not None:
-            pair, n = meeting[0], partner.n_items
-            values = np.asarray(pair.values, dtype=np.float64)
-            mean = np.average(values, weights=pair.weight)
-            total = np.bincount(pair.codes[0], pair.weight * (values - mean), n)
-            score = score + (total / (np.bincount(pair.codes[0], pair.weight, n) + 5.0))[listed]
+        measure, sums = item_sums(observed, other) or ("lift", np.zeros(0))
+        if measure == "difference":
+            count, total = sums.T
+            score = score + ((total - count * total.sum() / count.sum()) / (count + SHRINK))[listed]
     return np.argsort(-score, axis=1, kind="stable")
 
 
-def seen_partners(observed: Observed, at: int, other: int, shown: Sequence[Ints]) -> dict[int, Ints]:
-    """The places of listed partners that each listed item was observed with."""
+def seen_partners(observed: Observed, at: int, other: int, shown: Sequence[Ints]) -> sparse.csr_array:
+    """Which listed partners each listed item was observed with."""
     relation = next(r for r in observed.relations if at in r.sides and other in r.sides)
     own = relation.sides.index(at)
     pair = relation.pair(own, next(p for p in range(len(relation.sides)) if p != own and relation.sides[p] == other))
-    place, partner = (np.full(observed.shape[side], -1) for side in (at, other))
-    place[shown[at]] = np.arange(len(shown[at]))
-    partner[shown[other]] = np.arange(len(shown[other]))
-    rows, columns = place[pair.codes[0]], partner[pair.codes[1]]
-    if at == other:  # an edge is known from both of its ends
-        rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
-    inside = (rows >= 0) & (columns >= 0)
-    rows, columns = rows[inside], columns[inside]
-    order = np.argsort(rows, kind="stable")
-    starts = np.searchsorted(rows[order], np.arange(len(shown[at]) + 1))
-    return {row: columns[order[starts[row] : starts[row + 1]]] for row in range(len(shown[at]))}
+    met = pair.matrix((observed.shape[at], observed.shape[other]))
+    both = met + met.T if at == other else met  # an edge is known from both of its ends
+    return sparse.csr_array(both)[shown[at]][:, shown[other]]
 
 
 # the picture of the data
@@ -353,12 +349,10 @@ def data_picture(summary: Summary, observed: Observed) -> dict[str, object] | No
     relation = observed.relations[0]
     if len(relation.sides) < 2:
         return None
-    pair, sides = relation.pair(0, 1), [summary.sides[side] for side in relation.sides[:2]]
-    values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
-    sample = Sample(tuple(observed.modes[side] for side in relation.sides[:2]), pair.codes, values)
-    orders = [_order(side) for side in sides]
+    sample, sides = observed_matrix(observed), [summary.sides[side] for side in relation.sides[:2]]
+    orders = [side.listed(side.n_items) for side in sides]
     zeros = relation.measure == "lift"
-    images = [picture(sample, items, (0, 1), MAX_PIXELS, zeros) for items in ((orders[0], orders[1]), None)]
+    images = [picture(sample, items, MAX_PIXELS, zeros) for items in ((orders[0], orders[1]), None)]
     if zeros:
         images = [np.log1p(image) for image in images]
     seen = np.concatenate([image[np.isfinite(image)] for image in images])
@@ -374,13 +368,6 @@ def data_picture(summary: Summary, observed: Observed) -> dict[str, object] | No
         "groups": png(images[0], low, high),
         "came": png(images[1], low, high),
     }
-
-
-def _order(side: Side) -> Ints:
-    """All items by the order of the leaves, those that speak most for their leaf first."""
-    place = np.empty(side.n_leaves, dtype=np.int64)
-    place[side.order] = np.arange(side.n_leaves)
-    return np.lexsort((-side.strength, place[side.leaf]))
 
 
 def png(values: Floats, low: float, high: float) -> str:

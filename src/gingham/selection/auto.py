@@ -1,4 +1,4 @@
-"""With nothing set: β from the noise that held-out tuples show, the number of clusters by merging while it pays."""
+"""With nothing set: β from the noise that held-out observations show, the number of clusters by merging."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
+from gingham.cards import card, paragraph, table
 from gingham.cells import CellModel
 from gingham.cells.losses import total_statistics
 from gingham.core.problem import Posterior, Problem
@@ -24,11 +25,11 @@ from gingham.fitting.starts import Start, make_start
 from gingham.fitting.sweep import Sweep
 
 FACTORS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35)  # of the β that the noise suggests, from the largest down
-SHARE = 0.1  # of the tuples that are held out to choose β
-FEWEST = 100  # tuples below which nothing can be held out
+SHARE = 0.1  # of the observations that are held out to choose β
+FEWEST = 100  # observations below which nothing can be held out
 N_ROUNDS = 5  # of merging and settling
 LOWERED = 0.7  # β of labels on a scale: a checkerboard does better than the means whose error sets it
-SHRINK = 5.0  # tuples with the average label that every item mean starts from
+SHRINK = 5.0  # observations with the average label that every item mean starts from
 MOST_CLASSES = 64  # labels that item shares are computed for
 
 Beta = tuple[float, tuple[tuple[float, float], ...], str]  # β, the values tried with their held-out losses, and why
@@ -58,19 +59,25 @@ class Selection:
     def __str__(self) -> str:
         return self.reason
 
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        rows = [[f"{beta:.4g}", f"{loss:.4g}"] for beta, loss in self.tried]
+        return card("Selection", paragraph(self.reason) + (table(["β", "held-out loss"], rows) if rows else ""))
+
 
 class Pilot(NamedTuple):
-    """How tuples are fitted to choose β on those that are held out."""
+    """How observations are fitted to choose β on those that are held out."""
 
     n_clusters: Sequence[int]
     start: Start
     solver: Projection
     rng: np.random.Generator
     checkpoint: Checkpoint = NO_CHECKPOINT
+    merged: bool = False  # whether the fit will merge clusters while that pays
 
 
 def choose_beta(wanted: float | str | None, sample: Sample, cell: CellModel, pilot: Pilot | None = None) -> Beta:
-    """The β of a fit: as given; "auto" compares a few on held-out tuples; None takes it from the item means."""
+    """The β of a fit: as given; "auto" compares a few on held-out observations; None takes it from the item means."""
     if wanted is None:
         beta, why = beta_of_item_means(sample, cell)
         return beta, (), why
@@ -82,14 +89,22 @@ def choose_beta(wanted: float | str | None, sample: Sample, cell: CellModel, pil
 
 
 def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
-    """The smallest of a few β, around the noise of held-out tuples, that is not clearly worse there than the best."""
-    n_clusters, start, solver, rng, checkpoint = pilot
+    """The smallest of a few β, around the noise of held-out observations, that is not clearly worse than the best.
+
+    Where the fit will merge clusters, it is the merged checkerboard that must not be clearly worse: at a small β the
+    last merges can pay that throw the structure away, while the soft checkerboard before them still predicts well.
+    """
+    n_clusters, start, solver, rng, checkpoint, merged_later = pilot
     merged = sample.merged()
-    constant = float(cell.envelope(total_statistics(cell, merged)) / merged.n_tuples)
+    constant = float(cell.envelope(total_statistics(cell, merged)) / merged.n_observations)
     held = rng.random(merged.n_rows) < SHARE
     if merged.n_rows < FEWEST or not held.any() or held.all():
         beta = cell.beta_of_noise(constant)
-        return beta, (), f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few tuples to hold any out"
+        return (
+            beta,
+            (),
+            f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few observations to hold any out",
+        )
     seen, rest = merged.take(~held), merged.take(held)
     # Around the noise of item means: at the β of a constant's loss, two classes all but vanish in one cluster.
     problem = Problem.grid(seen, cell, beta_of_item_means(seen, cell)[0])
@@ -98,9 +113,9 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
     posterior = completed(solver.solve(problem, begun, checkpoint=stage)).posterior
     middle = cell.beta_of_noise(average(prediction_losses(posterior, rest.codes, rest), rest.weights))
     least, most = cell.beta_factors
-    tried, losses = [], []
+    tried, losses, boards = [], [], []
     for at, factor in enumerate(f for f in FACTORS if least <= f <= most):
-        problem = problem.with_betas((factor * middle,))
+        problem = replace(problem, betas=(factor * middle,))
         stage = checkpoint.stage(f"beta/{factor:g} times the noise")
         if at == 0:
             posterior = make_start(start, problem, n_clusters, rng)
@@ -109,30 +124,37 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
         posterior = completed(solver.solve(problem, posterior, checkpoint=stage)).posterior
         losses.append(prediction_losses(posterior, rest.codes, rest))
         tried.append((factor * middle, average(losses[-1], rest.weights)))
+        boards.append((problem, posterior))
     lowest = int(np.argmin([loss for _, loss in tried]))
-    # The smallest β that is not clearly worse: what the held-out tuples cannot tell apart, the prior decides.
-    beta, loss = next(
-        pair
-        for pair, found in zip(reversed(tried), reversed(losses))
-        if not clearly_worse(found - losses[lowest], rest.weights)
-    )
+
+    def kept(at: int) -> bool:
+        """Whether a fit at this β predicts about as well as at the best."""
+        if clearly_worse(losses[at] - losses[lowest], rest.weights):
+            return False
+        if not merged_later:
+            return True
+        ended = merge_while_it_pays(boards[at][0], prune(boards[at][1]))
+        return not clearly_worse(prediction_losses(ended, rest.codes, rest) - losses[lowest], rest.weights)
+
+    # The smallest β that is not clearly worse: what the held-out observations cannot tell apart, the prior decides.
+    beta, loss = tried[next((at for at in reversed(range(len(tried))) if kept(at)), lowest)]
     why = (
         f"β = {beta:.3g} is the smallest of {len(tried)} values that is not clearly worse than the best on "
-        f"{rest.n_rows:,} held-out tuples (loss {loss:.4g}, best {tried[lowest][1]:.4g})"
+        f"{rest.n_rows:,} held-out observations (loss {loss:.4g}, best {tried[lowest][1]:.4g})"
     )
     return beta, tuple(tried), why
 
 
 def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
-    """β from the error of item means on a tenth of the tuples that the means have not seen, and why.
+    """β from the error of item means on a tenth of the observations that the means have not seen, and why.
 
     Under a Laplace or Gaussian noise of that size these are the natural exchange rates between loss and
     information: 1/scale, lowered a little because a checkerboard does better than means, and 1/(2 σ²). One pass
-    over the data, in whatever unit the labels are; the items say which tuples are held out, so that the same tuples
-    have the same β whatever the seed and the order of the rows.
+    over the data, in whatever unit the labels are; the items say which observations are held out, so that the same
+    observations have the same β whatever the seed and the order of the rows.
     """
     if cell.code_length:
-        return 1.0, "β = 1: the loss is a likelihood already"
+        return 1.0, "β = 1: the loss is a log likelihood"
     held = tenth(sample)
     if held.any() and not held.all():
         error = _error_of_item_means(cell, sample.take(~held), sample.take(held))
@@ -147,18 +169,23 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
 
 
 def tenth(sample: Sample) -> AnyArray:
-    """About a tenth of the tuples, scattered by a hash of their items; repetitions of a tuple stay together."""
+    """About a tenth of the observations, see `tenths`."""
+    return tenths(sample) == 0  # type: ignore[no-any-return]
+
+
+def tenths(sample: Sample) -> AnyArray:
+    """A number from 0 to 9 per observation, by a hash of its items; repetitions of an observation have the same one."""
     low = 0xFFFFFFFF  # products wrap around; shifted numbers keep their sign, of which these bits are free
     key: AnyArray = 0 * sample.codes[0] + _whole(0, sample)
     for code in sample.codes:
         key = (key ^ code) * _whole(0x9E3779B97F4A7C15, sample)
         key = key ^ ((key >> 32) & low)
     key = key * _whole(0xD6E8FEB86659FD93, sample)
-    return ((key >> 32) & low) < int(SHARE * 2**32)
+    return ((key >> 32) & low) // int(SHARE * 2**32)
 
 
 def _whole(bits: int, sample: Sample) -> AnyArray:
-    """A number of 64 bits where the tuples are."""
+    """A number of 64 bits where the observations are."""
     return beside(np.array([bits], dtype=np.uint64).view(np.int64), sample.codes[0])  # type: ignore[no-any-return]
 
 
@@ -181,7 +208,7 @@ def _error_of_item_means(cell: CellModel, seen: Sample, held: Sample) -> float:
 
 
 def _item_means(seen: Sample, held: Sample, y: Floats) -> Floats:
-    """Global mean plus shrunken item means of a column of seen tuples, for the held ones, (N,)."""
+    """Global mean plus shrunken item means of a column of seen observations, for the held ones, (N,)."""
     xp = namespace(seen.codes[0])
     counts = xp.ones_like(y) if seen.weights is None else seen.weights
     base = average(y, seen.weights)
@@ -201,7 +228,7 @@ def average(values: Floats, weights: Floats | None) -> float:
 
 
 def clearly_worse(excess: Floats, weights: Floats | None) -> bool:
-    """Whether an excess loss, tuple by tuple, is on average more than one standard error above zero."""
+    """Whether an excess loss, observation by observation, is on average more than one standard error above zero."""
     mean = average(excess, weights)
     n = len(excess) if weights is None else float(weights.sum())
     return mean > sqrt(average((excess - mean) ** 2, weights) / n)
@@ -252,7 +279,7 @@ def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample)
 
 
 def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> Floats:
-    """Loss of the deterministic prediction on each tuple, (N,): median, mean or commonest label as the loss asks."""
+    """Loss of the deterministic prediction on each observation, (N,): median, mean or mode, as the loss asks."""
     cell = posterior.label_cell()
     if cell.table is not None:
         # The answer that would lose least if labels followed the predicted distribution.

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from gingham.arrays import Floats
+from gingham.arrays import AnyArray, Floats, TableLike
+from gingham.cards import card, table
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Posterior
 from gingham.data import Sample
+from gingham.data.adapt import frame_of
 from gingham.engine.threads import one_library_thread, side_by_side
 from gingham.errors import GinghamError
 from gingham.fitting.interruption import interruptible
@@ -29,7 +31,7 @@ LINES = (  # of a picture: column, label, style
     ("cv_prediction", "held out (prediction)", "--"),
     ("loss", "training (Gibbs)", ":"),
 )
-FREE = " on a path of β; the bound holds for all posteriors at once, so that the choice costs nothing."
+FREE = " on a path of β; the bound holds for all posteriors at once, so the choice is free."
 
 
 class PathProgress(NamedTuple):
@@ -71,7 +73,7 @@ class BetaPath:
     names: tuple[str, ...]  # of the modes
 
     def best(self, by: str = "certificate") -> PathPoint:
-        """The chosen point.
+        """The point that the criterion chooses.
 
         Parameters
         ----------
@@ -107,17 +109,21 @@ class BetaPath:
             columns[f"information {name}"] = [p.posterior.information[mode] for p in self.points]
         return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """The table as a pandas, polars or pyarrow frame."""
-        import narwhals as nw
-
-        return nw.from_dict(self.table, backend=cast(Any, backend)).to_native()
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The table as a pandas, polars or pyarrow frame; the first that is installed by default."""
+        return frame_of({name: column.tolist() for name, column in self.table.items()}, backend)
 
     def __str__(self) -> str:
         table = self.table
         head = "  ".join(f"{name:>14}" for name in table)
         rows = ["  ".join(f"{value:>14.4f}" for value in row) for row in zip(*table.values())]
         return "\n".join([head, *rows])
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks: one row per β."""
+        columns = {name: column for name, column in self.table.items() if np.isfinite(column).any()}
+        rows = [[f"{value:.4g}" for value in row] for row in zip(*columns.values())]
+        return card("Path of β", table([name.replace("_", " ") for name in columns], rows))
 
     def plot(self, axes: Any = None) -> Any:
         """Losses and certificate above, information of each mode below, against β (P0 Figures 3 to 6)."""
@@ -126,30 +132,26 @@ class BetaPath:
         if axes is None:
             _, axes = plt.subplots(2, 1, sharex=True, figsize=(6, 6), height_ratios=(2, 1), layout="constrained")
         above, below = axes
-        self.plot_losses(above)
-        for name in self.names:
-            below.plot(self.table["beta"], self.table[f"information {name}"], marker=".", label=name)
-        below.set(xlabel="β", ylabel="information, nats")
-        below.legend()
-        return axes
-
-    def plot_losses(self, ax: Any) -> None:
-        """Losses and certificate against β."""
         table = self.table
         for name, label, style in LINES:
             if np.isfinite(table[name]).any():
-                ax.plot(table["beta"], table[name], style, marker=".", label=label)
+                above.plot(table["beta"], table[name], style, marker=".", label=label)
         if np.isfinite(table["cv_loss"]).any():
             low, high = table["cv_loss"] - table["cv_error"], table["cv_loss"] + table["cv_error"]
-            ax.fill_between(table["beta"], low, high, alpha=0.2, color="C1", linewidth=0)
-        ax.set(xscale="log", ylabel="loss")
-        ax.legend()
+            above.fill_between(table["beta"], low, high, alpha=0.2, color="C1", linewidth=0)
+        for name in self.names:
+            below.plot(table["beta"], table[f"information {name}"], marker=".", label=name)
+        above.set(xscale="log", ylabel="loss")
+        below.set(xlabel="β", ylabel="information, nats")
+        above.legend()
+        below.legend()
+        return axes
 
 
 def beta_path(
     model: Any,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: AnyArray,
     betas: Sequence[float] | None = None,
     *,
     cv: int = 5,
@@ -212,7 +214,7 @@ def beta_path(
 
     jobs: list[Callable[..., list[Any]]] = [partial(_fold, model, X, y, ordered, seen, rest) for seen, rest in folds]
     jobs.append(partial(_points, model, X, y, ordered, delta))
-    on_device = hasattr(model, "goes_to_device") and model.goes_to_device(X, y)  # a GPU has one job at a time
+    on_device = hasattr(model, "_goes_to_device") and model._goes_to_device(X, y)  # a GPU has one job at a time
     at_once = 1 if on_device else len(folds) + 1 if n_jobs is None or n_jobs < 0 else n_jobs
     with interruptible(), one_library_thread():  # for all jobs together: each alone would undo what others rely on
         *held, points = list(side_by_side(jobs, at_once, notify))
@@ -229,7 +231,7 @@ def beta_path(
 
 
 def _points(
-    model: Any, X: Any, y: Any, betas: Sequence[float], delta: float, report: Callable[[], None]
+    model: Any, X: TableLike, y: AnyArray, betas: Sequence[float], delta: float, report: Callable[[], None]
 ) -> list[PathPoint]:
     """The path on all the data, without what folds say."""
     points = []
@@ -241,17 +243,17 @@ def _points(
     return points
 
 
-def _descend(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
-    """Fitted models at falling β, each started where the one before ended, with the tuples they were fitted to."""
-    along = model.fitted_along if hasattr(model, "fitted_along") else partial(_one_by_one, model)
+def _descend(model: Any, X: TableLike, y: AnyArray, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
+    """Fitted models at falling β, each started where the last one ended, with the observations of its fit."""
+    along = model._fitted_along if hasattr(model, "_fitted_along") else partial(_one_by_one, model)
     for fitted, sample in along(X, y, betas):
         if fitted.interrupted_:  # half a path would choose wrongly
             raise KeyboardInterrupt
         yield fitted, sample
 
 
-def _one_by_one(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
-    """The same for models that read the tuples for every fit."""
+def _one_by_one(model: Any, X: TableLike, y: AnyArray, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
+    """The same for models that read the observations for every fit."""
     fitted = clone(model).set_params(beta=betas[0]).fit(X, y)
     yield fitted, fitted.sample(X, y)
     for beta in betas[1:]:
@@ -263,7 +265,7 @@ def _one_by_one(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Iterator[
 
 
 def _fold(
-    model: Any, X: Any, y: Any, betas: Sequence[float], seen: Any, rest: Any, report: Callable[[], None]
+    model: Any, X: TableLike, y: AnyArray, betas: Sequence[float], seen: Any, rest: Any, report: Callable[[], None]
 ) -> list[tuple[float, float]]:
     """Held-out losses of the Gibbs and of the deterministic prediction at each β."""
     X_seen, y_seen = _safe_indexing(X, seen), _safe_indexing(y, seen)
@@ -273,10 +275,10 @@ def _fold(
     return losses
 
 
-def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
+def _held_out(fitted: Any, X: TableLike, y: AnyArray) -> tuple[float, float]:
     posterior: Posterior = fitted.posterior_
     columns = fitted._columns(X, reset=False).columns
-    codes = [mode.encode(column) for mode, column in zip(fitted.item_modes(), columns)]
+    codes = [mode.encode(column) for mode, column in zip(fitted._item_modes(), columns)]
     alphabet = getattr(posterior.label_cell(), "alphabet", None)
     if alphabet is not None:
         known = np.isin(y, alphabet.values)  # a label that never occurred in training cannot be scored
@@ -285,11 +287,11 @@ def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
         return np.nan, np.nan
     label_codes = None if alphabet is None else alphabet.encode(y)
     labels = np.asarray(y, float) if alphabet is None else alphabet.numbers[label_codes]
-    sample = Sample(fitted.item_modes(), tuple(codes), labels, alphabet, label_codes)
+    sample = Sample(fitted._item_modes(), tuple(codes), labels, alphabet, label_codes)
     return held_out_losses(posterior, codes, sample)
 
 
-def _certificate(fitted: Any, sample: Sample, X: Any, y: Any, delta: float) -> Certificate | None:
+def _certificate(fitted: Any, sample: Sample, X: TableLike, y: AnyArray, delta: float) -> Certificate | None:
     cell = fitted.posterior_.label_cell()
     alphabet = getattr(cell, "alphabet", None)
     if not np.isfinite(cell.range) or (alphabet is not None and not alphabet.given):

@@ -19,17 +19,17 @@ class OneGrid(Protocol):
     posterior_: Posterior
 
     def sample(self, X: object, y: object, sample_weight: object = None) -> Sample:
-        """Labelled tuples in the model's own numbering."""
+        """Labelled observations in the model's own numbering."""
 
-    def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
-        """The same model with other memberships and answers; ``problem`` has the tuples that decided them."""
+    def _with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
+        """The same model with other memberships and answers; ``problem`` has the observations that decided them."""
 
 
 @runtime_checkable
 class MergesItself(Protocol):
-    """A fitted model that merges its clusters in a way of its own, as graphs and counts do."""
+    """A fitted model that merges its clusters in a way of its own, as graphs, counts and layers do."""
 
-    def simplified(
+    def _simplified(
         self,
         X: object,
         y: object = None,
@@ -55,8 +55,8 @@ def simplify(
 
     Parameters
     ----------
-    model : fitted model with one grid, of a graph or of counts
-    X, y : the training tuples; the graph or the counts that were fitted, and no y
+    model : fitted model with one grid, of a graph or of counts; layers or a committee
+    X, y : the training observations; the graph or the counts that were fitted, and no y
     max_clusters : int or one int per mode, optional
         Go on merging, the cheapest pair first, until no mode has more clusters.
     max_loss : float, optional
@@ -66,6 +66,8 @@ def simplify(
     Returns
     -------
     A new fitted model of the same kind, without empty clusters. Without limits: the one where merging no longer pays.
+    Of layers and committees, whose clusterings are many: the one checkerboard that is distilled from their predictions,
+    of the readable size without limits, as a `CoClusteringRegressor` or `CoClusteringClassifier`.
 
     Examples
     --------
@@ -78,29 +80,29 @@ def simplify(
     (2, 2)
     """
     if isinstance(model, MergesItself):
-        return model.simplified(X, y, max_clusters, max_loss, sample_weight)
+        return model._simplified(X, y, max_clusters, max_loss, sample_weight)
     posterior = merging.prune(_posterior(model))
     problem = problem_of(model, X, y, sample_weight)
-    n_tuples = problem.samples[0].n_tuples
+    n_observations = problem.samples[0].n_observations
     if max_clusters is None:
         rungs = list(merging.ladder(problem, posterior))
         if max_loss is None:
-            return model.with_posterior(min(rungs, key=lambda rung: rung.total).posterior, problem)
-        low = [rung for rung in rungs if rung.loss(n_tuples) <= max_loss]
+            return model._with_posterior(min(rungs, key=lambda rung: rung.total).posterior, problem)
+        low = [rung for rung in rungs if rung.loss(n_observations) <= max_loss]
         if not low:
             raise GinghamError(
-                f"max_loss={max_loss:g} cannot be kept: the model itself loses {rungs[0].loss(n_tuples):.4g}."
+                f"max_loss={max_loss:g} cannot be kept: the model itself loses {rungs[0].loss(n_observations):.4g}."
             )
-        return model.with_posterior(low[-1].posterior, problem)
+        return model._with_posterior(low[-1].posterior, problem)
     limits = [int(m) for m in np.broadcast_to(np.asarray(max_clusters), (len(posterior.assign),))]
     if min(limits) < 1:
         raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster per mode is needed.")
     *_, last = merging.ladder(problem, posterior, limits)
-    if max_loss is not None and last.loss(n_tuples) > max_loss:
+    if max_loss is not None and last.loss(n_observations) > max_loss:
         raise GinghamError(
-            f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_tuples):.4g}."
+            f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_observations):.4g}."
         )
-    return model.with_posterior(last.posterior, problem)
+    return model._with_posterior(last.posterior, problem)
 
 
 def problem_of(model: OneGrid, X: object, y: object, sample_weight: object = None) -> Problem:
@@ -111,7 +113,7 @@ def problem_of(model: OneGrid, X: object, y: object, sample_weight: object = Non
 
 
 def _posterior(model: OneGrid) -> Posterior:
-    posterior = find_posterior(model) if hasattr(model, "with_posterior") else None
+    posterior = find_posterior(model) if hasattr(model, "_with_posterior") else None
     if posterior is None or len(posterior.structure.factors) != 1:
         raise GinghamError(f"{type(model).__name__} is not a fitted model with one grid; fit it first.")
     return posterior

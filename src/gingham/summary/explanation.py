@@ -46,7 +46,7 @@ class Explanation:
         Standard deviation of what may turn out, as far as the model knows; of a label, the chance that it is another.
     block : str
         What was observed where the clusters meet, in a sentence; empty for a single item.
-    comparable : tuple of (tuple of str, float)
+    comparable : tuple of (observation of str, float)
         Observed rows like this one: the same item with one of the same cluster, and what was observed.
     telling : tuple of (str, float)
         Of a single item: what was observed with it that says most about where it belongs.
@@ -72,7 +72,7 @@ class Explanation:
     def _lines(self) -> list[str]:
         lines = []
         if self.prediction is not None:
-            about = "" if self.uncertainty is None else f", give or take {self.uncertainty:.2g}"
+            about = "" if self.uncertainty is None else f" ± {self.uncertainty:.2g}"
             shown = self.prediction if isinstance(self.prediction, str) else f"{self.prediction:.3g}"
             if isinstance(self.prediction, str) and self.uncertainty is not None:
                 about = f", with probability {1 - self.uncertainty:.0%}"
@@ -83,7 +83,7 @@ class Explanation:
             lines.append(f"{place.side} {place.item!r} belongs to group {place.cluster}, “{place.name}”{sure}.")
             if place.others:
                 also = "; ".join(f"group {number}, “{name}”, {share:.0%}" for number, name, share in place.others)
-                lines.append(f"It has something of {also}.")
+                lines.append(f"It also resembles {also}.")
         if self.block:
             lines.append(self.block)
         if self.telling:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gingham.arrays import Bools, Floats, Ints
-from gingham.summary.measure import additive_effects, folds_of
+from gingham.summary.measure import additive_effects, folds_of, mean_and_error
 from gingham.summary.values import KnownColumns, Observed, Relation, listed, plural
 
 Partitions = Mapping[str, Ints]  # the group of every item, by the name of the column
@@ -51,9 +51,8 @@ def best_known(
     found = []
     for i, j, first, second in tried:
         groups = known[relation.sides[i]][first], known[relation.sides[j]][second]
-        gains = np.concatenate([_gains(own, (i, j), groups, held) for own, held in parts])
-        mean = float(np.average(gains, weights=weight))
-        found.append((mean, float(np.sqrt(((weight * (gains - mean)) ** 2).sum()) / weight.sum())))
+        gains = np.concatenate([gains_of(own, (i, j), groups, held) for own, held in parts])
+        found.append(mean_and_error(gains, weight))
     best = int(np.argmax([mean for mean, _ in found]))
     (gain, error), (i, j, first, second) = found[best], tried[best]
     sure = float(-ndtri(LIKELY / len(tried))) * float(np.hypot(error, error_found))
@@ -76,7 +75,7 @@ def _learned(relation: Relation, shape: Sequence[int], held: Bools) -> Relation:
     return replace(relation, expected=averages.at(relation.codes))
 
 
-def _gains(relation: Relation, at: tuple[int, int], groups: tuple[Ints, Ints], held: Bools) -> Floats:
+def gains_of(relation: Relation, at: tuple[int, int], groups: tuple[Ints, Ints], held: Bools) -> Floats:
     """What each held-out entry gains by the block of the others that it falls into."""
     shape = (int(groups[0].max()) + 1, int(groups[1].max()) + 1)
     sums = relation.take(~held).pair(*at).sums(*groups, shape)
@@ -89,13 +88,8 @@ def _gains(relation: Relation, at: tuple[int, int], groups: tuple[Ints, Ints], h
         overall = sums.sum(axis=(0, 1)) / max(float(sums.sum()), 1e-300)
         coef = coef - apart + np.log((overall * np.exp(apart)).sum(axis=-1, keepdims=True))
     asked = relation.take(held)
-    own = coef[groups[0][asked.codes[at[0]]], groups[1][asked.codes[at[1]]]]
-    if relation.measure == "lift":
-        return np.asarray(own[:, 0])
-    values = np.asarray(asked.residuals)
-    if relation.measure == "labels":
-        return np.asarray(own[np.arange(len(own)), values])
-    return np.asarray(own[:, 0] + own[:, 1] * values)
+    codes = (asked.codes[at[0]], asked.codes[at[1]])
+    return replace(asked, codes=codes, values=asked.residuals).gains(coef, *groups)
 
 
 def _sentence(
@@ -111,4 +105,4 @@ def _sentence(
         than = "label shares of each side" if relation.measure == "labels" else "chance"
         shown = f"{gain:.3g} nats less per observation than by {than}"
         rest = f"the groups that were found save {max(gain_found, 0.0):.3g}"
-    return f"Grouped by what is known, {named}, held-out observations are predicted with {shown}; {rest}."
+    return f"Grouped by the known columns {named}, held-out observations are predicted with {shown}; {rest}."

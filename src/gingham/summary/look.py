@@ -1,17 +1,18 @@
-"""What a table seems to be, before anything is fitted: its columns, its holes, and which model fits it.
+"""A first look at a table: the role of each column, missing values, duplicates, and which model fits.
 
-All of it is guessed, from names and values, and said in sentences: nothing that is read off the data here counts as
-stated, neither possible labels nor their bounds.
+Roles are guessed from names and values. Labels and bounds that are inferred here are proposed to the user and never
+count as stated.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from gingham.arrays import AnyArray, Floats
 from gingham.cards import card, paragraph, table
 from gingham.data.adapt import as_frame, frame_of, is_frame
 from gingham.data.advice import SEVERAL, look_like_counts, says_alone
+from gingham.data.answers import NO_ANSWER, STEPS, in_order, steps_of
 from gingham.data.sample import MAX_LABELS
 from gingham.errors import GinghamError
 from gingham.summary.values import WideTable, counted, listed, plural
@@ -27,43 +29,60 @@ if TYPE_CHECKING:
     import narwhals as nw
     from narwhals.typing import IntoDataFrame
 
-SCALE = 20  # so many different numbers, at most, are a scale of ratings
-CLASSES = 20  # so many different texts, at most, are classes where the name of the column says nothing
-MANY_ROWS = 20  # rows an item from which a text with few values is a class, not an id
-WIDE = 3  # columns alike from which they are a side
-MANY_COLUMNS = 6  # from which whole numbers in columns without telling names are measurements
+    Table: TypeAlias = nw.DataFrame[Any]
+
+SCALE = 20  # most different numbers of a rating scale
+CLASSES = 20  # most different texts that are classes, where the name of the column gives no hint
+MANY_ROWS = 20  # rows per value from which a text with few values is a class, not an id
+WIDE = 3  # similar columns from which they are a side
+MOST_ANSWERS = 40  # different texts from which on a column holds no answers, but prose or names
+MANY_COLUMNS = 6  # from which columns of integers without telling names are measurements
 LONG_TEXT = 60  # letters, on average, from which a text is prose
 BUSY = 0.1  # the share of the items whose share of the rows tells how skewed a side is
+FEW_CLASSES = 10  # up to which layers, which are fitted for each class, take about as long as a checkerboard
 LARGE = 20_000_000  # rows beyond which layers take hours, and one checkerboard minutes
 FARTHEST = 1e15  # beyond which layers, which compute in single precision, take no labels
-UNLIKE = 30.0  # times the spread of another column from which columns are measured on different scales
-OVERLAP = {"text": 0.2, "number": 0.6}  # of the ids of the shorter column that the other one has: nodes of a graph
+UNLIKE = 30.0  # ratio of spreads from which columns are measured on different scales
+HEAVY = 50.0  # the largest number over the median from which numbers have a heavy tail
+ZEROS = 0.3  # the share of zeros from which a zero beside a scale may mean "not rated"
+OVERLAP = 0.2  # the share of the shorter column's texts that the other one has: nodes of a graph
 
 WORDS = {
     "ids": """user users item items movie movies film films book books song songs artist artists track album customer
         customers client product products article articles sku viewer reader member bill person people patient student
         question symptom document documents doc docs word words term terms token gene genes cell cells sample node nodes
         source target from to src dst sender receiver protein station sensor country city store shop url page title name
-        key code index id ids uid guid row column""",
+        key code index id ids uid guid row column household car driver team player game account visitor subject company
+        brand recipe restaurant hotel anime species site region state county""",
     "rating": "rating ratings star stars score scores grade grades mark marks preference like likes opinion",
     "count": """count counts n num number freq frequency plays play listens listened views visits clicks quantity qty
         times occurrences tokens units unit amount sales sold purchases orders weight weights""",
+    "number": """litres liters km miles hours minutes seconds days price cost kg grams temperature age height distance
+        speed percent rate income salary eur usd dollars""",
     "label": "label labels class vote votes answer response y outcome liked choice category value result",
-    "time": "timestamp time date datetime day month year hour when created updated ts",
+    "time": "timestamp time date datetime day weekday week month quarter season year hour when created updated ts",
 }  # fmt: skip
-ENDS = {frozenset(pair) for pair in (("from", "to"), ("source", "target"), ("src", "dst"), ("sender", "receiver"))}
+WORDS_OF = {role: set(words.split()) for role, words in WORDS.items()}
+PAIRS = "from to,source target,src dst,sender receiver,u v,i j,follower followee,citing cited,head tail"
+ENDS = {frozenset(pair.split()) for pair in PAIRS.split(",")}
 ENDS_OF_EDGES = {word for pair in ENDS for word in pair}
 KINDS = {
-    "layered": "checkerboards and averages that add up: the best prediction of numbers",
-    "coclustering": "one checkerboard that predicts labels, with a theorem for the rows it was fitted to",
+    "layered": "a sum of checkerboards and averages, the best prediction",
+    "coclustering": "one checkerboard that predicts labels",
     "cooccurrence": "groups of both sides by how often they occur together",
-    "graph": "groups of nodes by whom they are linked with",
+    "graph": "groups of nodes with similar links",
+    "survey": "layers of people and of answers, each question with answers of its own",
 }
+CALLS = {
+    "layered": "LayeredCoClusteringRegressor", "coclustering": "CoClusteringRegressor",
+    "cooccurrence": "CoOccurrenceClustering", "graph": "GraphClustering", "ranking": "BasketRanker",
+    "survey": "SurveyCoClustering",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Column:
-    """What one column seems to hold.
+    """The likely role of one column.
 
     Attributes
     ----------
@@ -95,11 +114,37 @@ class Choice(NamedTuple):
     weight: str | None = None
     reason: str = ""
     drop_missing: bool = False
+    missing: str | None = None  # a label that stands for a missing one
+
+    def command(self, wide: bool, file: str, format: str | None) -> str:
+        """What to type to fit the model."""
+        options = {
+            "format": format, "model": self.kind, "wide": "" if wide else None, "axes": ",".join(self.axes),
+            "label": self.label, "weight": self.weight, "missing": self.missing,
+            "drop-missing": "" if self.drop_missing and not self.missing else None,
+        }  # fmt: skip
+        said = (part for name, value in options.items() if value is not None for part in (f"--{name}", value) if part)
+        return shlex.join(["gingham", "fit", file, *said])
+
+    def code(self, wide: bool, classes: bool) -> str:
+        """What to run in Python, where the table is ``frame``."""
+        call, axes = CALLS[self.kind], list(self.axes)
+        if wide:
+            return f"model = gg.{call}().fit(frame)"
+        if self.kind == "graph":
+            return f"model = gg.{call}().fit(frame[{[*axes, *([self.weight] if self.weight else [])]}])"
+        if self.kind == "cooccurrence":
+            weight = f", weight={self.weight!r}" if self.weight else ""
+            return f"model = gg.{call}().fit(frame, axes={axes}{weight})"
+        call = call.replace("Regressor", "Classifier") if classes else call
+        function, _, name = str(self.label).rpartition("(")
+        label, y = (name.rstrip(")"), f"np.{function}(y)") if function in ("log", "log1p") else (self.label, "y")
+        return f"X, y, _ = gg.from_frame(frame, axes={axes}, label={label!r})\nmodel = gg.{call}().fit(X, {y})"
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a table seems to be; see :func:`gingham.look`.
+    """A description of a table; see :func:`gingham.look`.
 
     Attributes
     ----------
@@ -113,15 +158,17 @@ class Look:
         Sentences: how full the matrix is, how skewed its sides are, duplicates, missing values, columns left over.
     advice : tuple of str
         What to know before fitting.
-    command : str
-        What to paste into a terminal; empty without a choice.
+    command, code : str
+        What fits the model in a terminal, or in Python where the table is ``frame``; empty without a choice.
     others : tuple of (str, str)
         Other models that fit, and their commands.
     alphabet : str
-        The possible labels as ``--alphabet`` would take them, if they are all that can be; read off the data, and
-        therefore for a person to state. Empty where labels are no list.
+        The possible labels as ``--alphabet`` takes them, inferred from the data, for the user to confirm. Empty where
+        labels are no list.
     to_state : str
-        What certificates need to be told, ``--alphabet`` or ``--bounds``, in a sentence; empty where they need nothing.
+        The option that certificates need, ``--alphabet`` or ``--bounds``, in a sentence; empty where they need none.
+    of_frame : bool
+        Whether the table was a frame rather than a file.
     """
 
     n_rows: int
@@ -131,9 +178,11 @@ class Look:
     findings: tuple[str, ...]
     advice: tuple[str, ...]
     command: str
+    code: str
     others: tuple[tuple[str, str], ...] = ()
     alphabet: str = ""
     to_state: str = ""
+    of_frame: bool = False
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
@@ -145,43 +194,42 @@ class Look:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for scripts."""
+        choice = Choice("", ()) if self.choice is None else self.choice
         return {
-            "rows": self.n_rows,
-            "columns": [vars(column) for column in self.columns],
-            "wide": None if self.wide is None else vars(self.wide),
-            "model": None if self.choice is None else self.choice.kind,
-            "axes": [] if self.choice is None else list(self.choice.axes),
-            "label": None if self.choice is None else self.choice.label,
-            "weight": None if self.choice is None else self.choice.weight,
-            "reason": "" if self.choice is None else self.choice.reason,
-            "findings": list(self.findings), "advice": list(self.advice), "command": self.command,
+            "rows": self.n_rows, "columns": [vars(column) for column in self.columns],
+            "wide": None if self.wide is None else vars(self.wide), "model": choice.kind or None,
+            "axes": list(choice.axes), "label": choice.label, "weight": choice.weight, "reason": choice.reason,
+            "findings": list(self.findings), "advice": list(self.advice), "command": self.command, "code": self.code,
             "others": [list(other) for other in self.others], "alphabet": self.alphabet, "to_state": self.to_state,
         }  # fmt: skip
 
+    @property
+    def title(self) -> str:
+        return f"{counted(self.n_rows, 'row')}, {counted(len(self.columns), 'column')}"
+
+    @property
     def lines(self) -> list[str]:
-        """All that is said beside the columns."""
-        said = [*self.findings, *self.advice, *([self.to_state] if self.to_state else [])]
-        return [*said, self.choice.reason] if self.choice is not None else said
+        """The sentences below the columns."""
+        reason = "" if self.choice is None else self.choice.reason
+        return [line for line in (*self.findings, *self.advice, self.to_state, reason) if line]
 
     def __str__(self) -> str:
         shown = self.columns if len(self.columns) <= 20 else (*self.columns[:12], *self.columns[-2:])
         width = max(len(column.name) for column in shown)
-        parts = [f"{counted(self.n_rows, 'row')}, {counted(len(self.columns), 'column')}"]
-        parts += [f"  {column.name:<{width}}  {column.says}" for column in shown]
+        parts = [self.title, *(f"  {column.name:<{width}}  {column.says}" for column in shown)]
         if len(shown) < len(self.columns):
             parts.insert(13, f"  … {len(self.columns) - len(shown)} more")
-        parts += ["", *self.lines()]
-        if self.command:
-            parts += ["", f"  {self.command}"]
-        for why, command in self.others:
-            parts += ["", why, f"  {command}"]
-        return "\n".join(parts)
+        parts += ["", *self.lines]
+        to_paste = self.code if self.of_frame else self.command
+        for why, what in (("", to_paste), *(() if self.of_frame else self.others)):
+            parts += ["", *([why] if why else []), *(f"  {line}" for line in what.splitlines())]
+        return "\n".join(parts).rstrip()
 
     def _repr_html_(self) -> str:
         rows = [[column.name, column.says] for column in self.columns[:20]]
-        body = table(["column", "seems to be"], rows) + "".join(paragraph(line) for line in self.lines())
-        body += "".join(paragraph(command, quiet=True) for command in (self.command,) if command)
-        return card(f"{counted(self.n_rows, 'row')}, {counted(len(self.columns), 'column')}", body)
+        body = table(["column", "seems to be"], rows) + "".join(map(paragraph, self.lines))
+        to_paste = self.code if self.of_frame else self.command
+        return card(self.title, body + "".join(paragraph(line, quiet=True) for line in to_paste.splitlines()))
 
 
 def look(
@@ -194,24 +242,24 @@ def look(
     wide: bool | None = None,
     file: str | None = None,
 ) -> Look:
-    """What a table seems to hold, and which model fits it, before anything is fitted.
+    """Describe a table before a fit: the role of each column, what is missing, and which model fits it.
 
     Parameters
     ----------
-    data : frame (pandas, polars, pyarrow) or the path of a CSV, TSV, Parquet or NDJSON file
+    data : frame (pandas, polars, pyarrow) or the path of a CSV, TSV, Parquet, NDJSON or Excel file
     format : {"csv", "tsv", "parquet", "ndjson"}, optional
         Of a file whose name does not tell.
     axes, label, weight : optional
-        Columns whose part is known: ids, what to predict, counts. What is not said is guessed.
+        Columns whose role is known: ids, what to predict, counts. The others are guessed.
     wide : bool, optional
-        Whether one side of the data lies in the columns; guessed where nothing is said.
+        Whether one side of the data lies in the columns; guessed by default.
     file : str, optional
-        What to call the table in the command, where it is no file.
+        The name of the table in the command, if ``data`` is a frame.
 
     Returns
     -------
     Look
-        Print it; ``look.command`` is what to paste into a terminal.
+        Print it; ``look.command`` fits the model in a terminal, ``look.code`` in Python.
 
     Examples
     --------
@@ -219,11 +267,11 @@ def look(
     >>> votes = pl.DataFrame({"member": [1, 1, 2, 2] * 9, "bill": list(range(9)) * 4, "vote": ["yes", "no"] * 18})
     >>> found = gg.look(votes)
     >>> found.choice.kind, found.choice.axes, found.choice.label
-    ('coclustering', ('member', 'bill'), 'vote')
+    ('layered', ('member', 'bill'), 'vote')
     >>> found.command
-    'gingham fit FILE --model coclustering --axes member,bill --label vote'
+    'gingham fit FILE --model layered --axes member,bill --label vote'
     """
-    said = _Said(None if axes is None else tuple(axes), label, weight, wide)
+    said = Said(None if axes is None else tuple(axes), label, weight, wide)
     if isinstance(data, (str, Path)):
         from gingham.data.table_files import numbers_with_missing_words, read_table  # needs polars
 
@@ -232,10 +280,10 @@ def look(
         data = read.with_columns(numbers_with_missing_words(column) for column in read.get_columns())
     if not is_frame(data):
         raise GinghamError(f"look takes a frame or the path of a table, not {type(data).__name__}.")
-    return _look(as_frame(data), said, file or "FILE", format)
+    return examine(as_frame(data), said, file, format)
 
 
-class _Said(NamedTuple):
+class Said(NamedTuple):
     """What need not be guessed."""
 
     axes: tuple[str, ...] | None = None
@@ -252,7 +300,7 @@ class _Said(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Facts:
+class Facts:
     """A column in numbers."""
 
     name: str
@@ -260,8 +308,23 @@ class _Facts:
     n_rows: int
     n_values: int
     n_missing: int
-    numbers: Floats | None  # of numbers: those that are there
-    texts: AnyArray | None  # of texts: the different ones, at most a thousand
+    numbers: Floats  # those that are there, of a column of numbers
+    texts: list[str]  # the different ones, at most a thousand, of a column of texts
+
+    @classmethod
+    def of(cls, name: str, series: nw.Series[Any]) -> Facts:
+        import narwhals as nw
+
+        n, dtype, missing = len(series), series.dtype, int(series.null_count())
+        if dtype.is_numeric():
+            numbers = series.drop_nulls().cast(nw.Float64()).to_numpy()  # some integers are too long for numpy
+            finite = numbers[np.isfinite(numbers)]
+            return cls(name, "number", n, len(np.unique(finite)), n - len(finite), finite, [])
+        text = str(dtype).startswith(("String", "Object", "Enum", "Categorical"))
+        kind = "time" if dtype.is_temporal() else "bool" if str(dtype) == "Boolean" else "text" if text else "other"
+        values = series.drop_nulls().unique(maintain_order=True) if kind != "other" else series.head(0)
+        texts = [str(value) for value in values.head(1000).to_list()] if text else []
+        return cls(name, kind, n, len(values), missing, np.zeros(0), texts)
 
     @property
     def present(self) -> int:
@@ -269,12 +332,12 @@ class _Facts:
 
     @property
     def whole(self) -> bool:
-        return self.numbers is not None and bool((self.numbers == np.floor(self.numbers)).all())
+        return self.kind == "number" and bool((self.numbers == np.floor(self.numbers)).all())
 
     @property
     def values(self) -> Floats:
         """The different numbers, in order."""
-        return np.zeros(0) if self.numbers is None else np.unique(self.numbers)
+        return np.unique(self.numbers)
 
     @property
     def one_a_row(self) -> bool:
@@ -283,8 +346,8 @@ class _Facts:
 
     @property
     def hints(self) -> set[str]:
-        """What its name says it holds."""
-        return {role for role, words in _WORDS.items() if words & set(_words(self.name))}
+        """The roles that its name suggests."""
+        return {role for role, words in WORDS_OF.items() if words & set(words_of(self.name))}
 
     @property
     def even(self) -> bool:
@@ -294,128 +357,108 @@ class _Facts:
 
     @property
     def counts(self) -> bool:
-        """Whether numbers look like counts: whole, not negative, and most of them far below the largest."""
-        return self.numbers is not None and look_like_counts(self.numbers)
+        """Whether numbers look like counts: integers ≥ 0, most of them far below the largest."""
+        return self.kind == "number" and look_like_counts(self.numbers)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether numbers look like ids: nearly all integers of a range, whose frequencies do not follow their size."""
+        values, sizes = np.unique(self.numbers, return_counts=True)
+        if not self.whole or len(values) <= SCALE or len(values) < 0.9 * (values[-1] - values[0] + 1):
+            return False
+        return sizes.std() == 0 or abs(float(np.corrcoef(sizes[:-1], sizes[1:])[0, 1])) < 0.5
+
+    @property
+    def sentinel(self) -> float | None:
+        """A number apart from a scale that may stand for a missing label: −1, 0 in many rows, 99 or 999."""
+        values = self.values
+        if len(values) < 3:
+            return None
+        low, second, last, high = values[0], values[1], values[-2], values[-1]
+        often = float((self.numbers == 0).mean())
+        if low < 0 <= second or (low == 0 and second >= 1 and often >= ZEROS and self.n_values <= SCALE):
+            return float(low)
+        return float(high) if high in (99, 999, 9999) and high > 5 * abs(last) else None
+
+    @property
+    def heavy(self) -> bool:
+        """Whether a few numbers are so large that they decide a squared error."""
+        if len(self.numbers) == 0 or self.numbers.min() < 0:
+            return False
+        middle = float(np.median(self.numbers))
+        return float(self.numbers.max()) > HEAVY * middle and float(self.numbers.mean()) > 1.5 * middle
+
+    def role(self, many: bool) -> str:
+        """What the column seems to hold; ``many`` says that it is one of many."""
+        hints, few = self.hints, self.n_values <= SCALE
+        if self.n_values <= 1 and self.present != 1:
+            return "constant"
+        if self.kind in ("time", "bool", "other"):
+            return "label" if self.kind == "bool" else self.kind
+        if self.kind == "text":
+            if all(re.match(r"\d{4}-\d{2}(-\d{2})?([T ]\d{2}:\d{2}|$)", text) for text in self.texts[:50]):
+                return "time"
+            if "ids" in hints:
+                return "ids"
+            if np.mean([len(text) for text in self.texts]) > LONG_TEXT:
+                return "text"
+            often = self.present >= MANY_ROWS * self.n_values or "label" in hints
+            return "label" if self.n_values <= CLASSES and often else "ids"
+        if "time" in hints and not hints & {"rating", "count", "label"} and self.whole:
+            return "time"
+        scale, low = few and self.even, self.numbers.min(initial=0.0)
+        if not self.whole:
+            return "rating" if scale and ("rating" in hints or self.n_values <= 12) else "number"
+        if "rating" in hints:
+            return "rating" if few or self.sentinel is not None else "number"
+        if self.one_a_row and self.n_values > MANY_ROWS and np.ptp(self.numbers) < 2 * self.n_values:
+            return "ids"  # it numbers the rows
+        if "id" in words_of(self.name) or ("ids" in hints and not many):
+            return "ids"
+        if "number" in hints:
+            return "number"
+        if "count" in hints and low >= 0:
+            return "count"
+        if self.counts and (many or self.n_values < 0.2 * self.present or "label" in hints):
+            return "count"
+        if scale and (many or self.present >= MANY_ROWS * self.n_values or "label" in hints):
+            return "rating"
+        return "number" if many or "label" in hints or low < 0 else "ids"
+
+    @property
+    def label_role(self) -> str:
+        """What the column holds if it is no column of ids."""
+        if self.kind != "number":
+            return "label"
+        return "count" if self.counts else "rating" if self.n_values <= SCALE and self.even else "number"
+
+    def says(self, role: str) -> str:
+        """The column in a few words."""
+        values, n = self.values, f"{self.n_values:,} different"
+        span = f"{short(values[0])} to {short(values[-1])}" if len(values) else ""
+        mean = self.present / max(self.n_values, 1)
+        each = f"{mean:,.{0 if mean > 10 else 1}f} rows each"
+        known = ", ".join(self.texts[:4]) or "true, false"
+        said = {
+            "ids": f"ids: {n}, {'a new one in every row' if self.one_a_row else each}",
+            "rating": f"ratings: {span}, {counted(self.n_values, 'step')}",
+            "number": f"numbers: {span}, {n}",
+            "label": f"labels: {known}{', …' if self.n_values > 4 else ''}, {n}",
+            "time": f"points in time: {n}",
+            "text": "prose",
+            "other": "lists or objects: not used",
+            "constant": "the same in every row" if self.present else "empty",
+        }
+        if role == "count":
+            said[role] = f"counts: {span}, half of them up to {short(float(np.median(self.numbers)))}"
+        without = f"; {counted(self.n_missing, 'row')} without" if self.n_missing and self.present else ""
+        return said[role] + without
 
 
-_WORDS = {role: set(words.split()) for role, words in WORDS.items()}
-
-
-def _words(name: str) -> list[str]:
-    """The words of a name: movieId and movie_id are movie, id."""
+def words_of(name: str) -> list[str]:
+    """Split a column name into words: movieId and movie_id become movie, id."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[^a-z]+", apart.lower()) if word]
-
-
-def _facts(name: str, series: nw.Series[Any]) -> _Facts:
-    import narwhals as nw
-
-    n, kind, numbers, texts = len(series), "other", None, None
-    dtype = series.dtype
-    missing = int(series.null_count())
-    if dtype.is_numeric():
-        kind = "number"
-        numbers = series.drop_nulls().cast(nw.Float64()).to_numpy()  # some whole numbers are too long for numpy
-        missing += int((~np.isfinite(numbers)).sum())
-        numbers = numbers[np.isfinite(numbers)]
-        return _Facts(name, kind, n, len(np.unique(numbers)), missing, numbers, None)
-    if dtype.is_temporal():
-        kind = "time"
-    elif str(dtype) == "Boolean":
-        kind = "bool"
-    elif str(dtype) in ("String", "Object", "Enum", "Categorical") or str(dtype).startswith(("Enum", "Categorical")):
-        kind = "text"
-    else:
-        return _Facts(name, kind, n, 0, missing, None, None)
-    there = series.drop_nulls()
-    n_values = int(there.n_unique())
-    if kind == "text":
-        texts = np.array([str(text) for text in there.unique(maintain_order=True).head(1000).to_list()])
-    return _Facts(name, kind, n, n_values, missing, None, texts)
-
-
-def _dates(texts: AnyArray) -> bool:
-    return len(texts) > 0 and all(re.match(r"\d{4}-\d{2}(-\d{2})?([T ]\d{2}:\d{2}|$)", text) for text in texts[:50])
-
-
-def _role(facts: _Facts, many: bool) -> str:
-    """What a column seems to hold; ``many`` says that it is one of many."""
-    if facts.n_values <= 1 and facts.present != 1:
-        return "constant"
-    if facts.kind == "time" or (facts.texts is not None and _dates(facts.texts)):
-        return "time"
-    hints = facts.hints
-    if facts.kind == "bool":
-        return "label"
-    if facts.kind == "text":
-        if "ids" in hints:
-            return "ids"
-        if facts.texts is not None and float(np.mean([len(text) for text in facts.texts] or [0])) > LONG_TEXT:
-            return "text"
-        few = facts.n_values <= CLASSES and facts.present >= MANY_ROWS * facts.n_values
-        return "label" if few or ("label" in hints and facts.n_values <= CLASSES) else "ids"
-    if facts.kind != "number":
-        return "other"
-    numbers = facts.numbers if facts.numbers is not None else np.zeros(0)
-    if "time" in hints and not hints & {"rating", "count"} and (facts.whole and numbers.max(initial=0.0) >= 1000):
-        return "time"
-    scale = facts.n_values <= SCALE and facts.even
-    if not facts.whole:
-        return "rating" if scale and ("rating" in hints or facts.n_values <= 12) else "number"
-    if "rating" in hints:
-        return "rating" if facts.n_values <= SCALE else "number"
-    if facts.one_a_row and facts.n_values > MANY_ROWS and numbers.max() - numbers.min() < 2 * facts.n_values:
-        return "ids"  # it numbers the rows
-    if "id" in _words(facts.name) or ("ids" in hints and not many):
-        return "ids"
-    if "count" in hints and numbers.min(initial=0.0) >= 0:
-        return "count"
-    if facts.counts and (many or facts.n_values < 0.2 * facts.present or "label" in hints):
-        return "count"
-    if scale and (many or facts.present >= MANY_ROWS * facts.n_values or "label" in hints):
-        return "rating"
-    return "number" if many or "label" in hints or numbers.min(initial=0.0) < 0 else "ids"
-
-
-def _as_label(facts: _Facts) -> str:
-    """What a column holds that is no column of ids."""
-    if facts.kind != "number":
-        return "label"
-    if facts.counts:
-        return "count"
-    return "rating" if facts.n_values <= SCALE and facts.even else "number"
-
-
-def _says(facts: _Facts, role: str) -> str:
-    """A column in a few words."""
-    holes = f"; {counted(facts.n_missing, 'row')} without" if facts.n_missing else ""
-    values = facts.values
-    if role == "ids":
-        mean = facts.present / max(facts.n_values, 1)
-        each = (
-            "a new one in every row"
-            if facts.one_a_row
-            else f"{mean:,.0f} rows each"
-            if mean > 10
-            else f"{mean:.1f} rows each"
-        )
-        return f"ids: {facts.n_values:,} different, {each}{holes}"
-    if role == "rating":
-        return f"ratings: {short(values[0])} to {short(values[-1])}, {counted(facts.n_values, 'step')}{holes}"
-    if role == "count":
-        middle = np.median(facts.numbers) if facts.numbers is not None else 0
-        return f"counts: {short(values[0])} to {short(values[-1])}, half of them up to {short(float(middle))}{holes}"
-    if role == "number":
-        return f"numbers: {short(values[0])} to {short(values[-1])}, {facts.n_values:,} different{holes}"
-    if role == "label":
-        known = [] if facts.texts is None else [str(text) for text in facts.texts[:4]]
-        more = ", …" if facts.n_values > 4 else ""
-        return f"labels: {', '.join(known) or 'true, false'}{more}, {facts.n_values:,} different{holes}"
-    if role == "time":
-        return f"points in time: {facts.n_values:,} different{holes}"
-    if role == "constant":
-        return f"the same in every row{holes}" if facts.present else "empty"
-    return f"prose{holes}" if role == "text" else f"lists or objects: not used{holes}"
 
 
 def short(value: float) -> str:
@@ -465,354 +508,422 @@ def short_exact(value: float) -> str:
 # the table
 
 
-def _look(frame: nw.DataFrame[Any], said: _Said, file: str, format: str | None) -> Look:
-    n_rows = frame.shape[0]
-    if n_rows == 0 or frame.shape[1] == 0:
-        raise GinghamError("The table is empty: there is nothing to look at.")
-    facts = [_facts(str(name), frame[name]) for name in frame.columns]
-    by_name = {one.name: one for one in facts}
-    if not said.wide:
-        for name in said.columns:
-            if name not in by_name:
-                have = ", ".join(list(by_name)[:12]) + (", …" if len(facts) > 12 else "")
-                raise GinghamError(f"The table has no column {name!r}. It has: {have}.")
-        if len(set(said.columns)) < len(said.columns):
-            raise GinghamError(f"axes, label and weight name a column twice: {', '.join(said.columns)}.")
-    roles = {one.name: _role(one, len(facts) >= MANY_COLUMNS) for one in facts}
-    for name in said.axes or ():
-        if name in roles:
-            roles[name] = "ids"
-    sure = [one for one in facts if roles[one.name] == "ids" and ("ids" in one.hints or one.kind == "text")]
-    if len(sure) >= 2:  # then numbers whose name says nothing are no further side
-        for one in facts:
-            if roles[one.name] == "ids" and one.kind == "number" and one not in sure and one.name not in said.columns:
-                roles[one.name] = _as_label(one)
-    for name in filter(None, (said.label, said.weight)):
-        if name in roles and roles[name] == "ids":  # what is to be predicted is no id, whatever it looks like
-            roles[name] = _as_label(by_name[name])
-    wide = None if said.wide is False or (said.axes is not None and not said.wide) else _wide(facts, roles, said)
-    if wide is not None:
-        found = _look_wide(frame, wide, by_name, roles)
-    elif said.wide:
-        raise GinghamError("No side lies in the columns of this table: a wide table has several columns of numbers.")
-    else:
-        found = _look_long(frame, by_name, roles, said)
-    columns = tuple(
-        Column(one.name, roles[one.name], one.n_values, one.n_missing, _says(one, roles[one.name])) for one in facts
-    )
-    command = "" if found.choice is None else command_for(found.choice, wide, file, format)
-    others = tuple((why, command_for(choice, wide, file, format)) for why, choice in found.others)
-    return Look(
-        n_rows,
-        columns,
-        wide,
-        found.choice,
-        tuple(found.findings),
-        tuple(found.advice),
-        command,
-        others,
-        found.alphabet,
-        found.to_state,
-    )
+class Found(NamedTuple):
+    """What is decided of a table: the model, sentences, other models, and what a certificate needs."""
 
-
-def command_for(choice: Choice, wide: WideTable | None, file: str, format: str | None = None) -> str:
-    """What to type to fit the model."""
-    parts = ["gingham", "fit", file]
-    parts += ["--format", format] if format else []
-    parts += ["--model", choice.kind]
-    parts += ["--wide"] if wide is not None else []
-    parts += ["--axes", ",".join(choice.axes)]
-    parts += ["--label", choice.label] if choice.label else []
-    parts += ["--weight", choice.weight] if choice.weight else []
-    parts += ["--drop-missing"] if choice.drop_missing else []
-    return shlex.join(parts)
-
-
-class _Found(NamedTuple):
     choice: Choice | None
     findings: list[str]
     advice: list[str]
-    others: list[tuple[str, Choice]]
+    others: Sequence[tuple[str, Choice]] = ()
     alphabet: str = ""
     to_state: str = ""
 
 
-def _wide(facts: Sequence[_Facts], roles: dict[str, str], said: _Said) -> WideTable | None:
+def examine(frame: Table, said: Said, file: str | None, format: str | None) -> Look:
+    n_rows = frame.shape[0]
+    if n_rows == 0 or frame.shape[1] == 0:
+        raise GinghamError("The table is empty: there is nothing to look at.")
+    facts = {str(name): Facts.of(str(name), frame[name]) for name in frame.columns}
+    if not said.wide:
+        for name in said.columns:
+            if name not in facts:
+                have = ", ".join(list(facts)[:12]) + (", …" if len(facts) > 12 else "")
+                raise GinghamError(f"The table has no column {name!r}. It has: {have}.")
+        if len(set(said.columns)) < len(said.columns):
+            raise GinghamError(f"axes, label and weight name a column twice: {', '.join(said.columns)}.")
+    roles = roles_of(facts, said)
+    wide = (
+        None
+        if said.wide is False or (said.axes is not None and not said.wide)
+        else questions(facts, roles, said) or side_in_columns(facts, roles, said)
+    )
+    if wide is None and said.wide:
+        raise GinghamError(
+            f"No side lies in the columns of this table: a wide table has {WIDE} or more columns of numbers or answers."
+        )
+    if wide is None:
+        found = look_long(frame, facts, roles, said)
+    else:
+        found = (look_wide if wide.steps is None else look_survey)(frame, wide, facts, roles)
+    columns = [
+        Column(name, roles[name], one.n_values, one.n_missing, one.says(roles[name])) for name, one in facts.items()
+    ]
+    choice, name, folded = found.choice, file or "FILE", wide is not None
+    label = None if choice is None else choice.label
+    return Look(
+        n_rows, tuple(columns), wide, choice, tuple(found.findings), tuple(found.advice),
+        "" if choice is None else choice.command(folded, name, format),
+        "" if choice is None else choice.code(folded, roles.get(label or "") == "label"),
+        tuple((why, other.command(folded, name, format)) for why, other in found.others),
+        found.alphabet, found.to_state, of_frame=file is None,
+    )  # fmt: skip
+
+
+def roles_of(facts: dict[str, Facts], said: Said) -> dict[str, str]:
+    """The role of each column, in view of the others and of what was said."""
+    roles = {name: one.role(len(facts) >= MANY_COLUMNS) for name, one in facts.items()}
+    roles |= {name: "ids" for name in said.axes or () if name in roles}
+    sure = [name for name, one in facts.items() if roles[name] == "ids" and ("ids" in one.hints or one.kind == "text")]
+    for name, one in facts.items():
+        if roles[name] == "ids" and name in (said.label, said.weight):
+            roles[name] = one.label_role
+        elif roles[name] == "ids" and len(sure) >= 2 and name not in (*sure, *said.columns) and not one.numbered:
+            roles[name] = one.label_role  # beside two sides, numbers whose name gives no hint
+    return roles
+
+
+def side_in_columns(facts: dict[str, Facts], roles: dict[str, str], said: Said) -> WideTable | None:
     """The side that lies in the columns, where there is one: several columns alike, and at most one that names rows."""
-    named = [one for one in facts if roles[one.name] in ("ids", "time") and one.one_a_row]
-    sides = [one for one in facts if roles[one.name] == "ids" and not one.one_a_row]
-    numbers = [one for one in facts if roles[one.name] in ("rating", "count", "number") and one.kind == "number"]
-    if len(sides) > 1 or (sides and named):
-        return None
+    named = [one for one in facts.values() if roles[one.name] in ("ids", "time") and one.one_a_row]
+    sides = [one for one in facts.values() if roles[one.name] == "ids" and not one.one_a_row]
+    numbers = [one for one in facts.values() if roles[one.name] in ("rating", "count", "number")]
     least = WIDE if named else MANY_COLUMNS - 1
-    if len(numbers) < max(least, 0.6 * (len(facts) - len(named))):
-        return None
-    if not named and sides:
+    if sides or len(numbers) < max(least, 0.6 * (len(facts) - len(named))):
         return None
     rows = said.axes[0] if said.axes else named[0].name if named else "row"
     numbers = [one for one in numbers if one.name != rows]
-    pooled = _pooled(numbers)
-    zeros = not (
-        pooled.counts and float((_all(numbers) == 0).mean()) > 0.3 and not any(one.n_missing for one in numbers)
-    )
-    taken = {one.name for one in facts} | {rows}
-    side = next(name for name in ("column", "item", "feature", "side_of_columns") if name not in taken)
-    label = next(name for name in ("value", "count", "entry", "value_of_cell") if name not in taken)
-    if said.axes is not None and len(said.axes) != 2:
-        raise GinghamError("A wide table has two sides: --axes names the column of its rows, and what its columns are.")
+    often = float((joined(numbers).numbers == 0).mean())
+    zeros = not (joined(numbers).counts and often > 0.3 and not any(one.n_missing for one in numbers))
+    return wide_table(rows, [one.name for one in numbers], facts, said, ("column", "value"), zeros)
+
+
+def wide_table(
+    rows: str, columns: Sequence[str], facts: dict[str, Facts], said: Said, names: tuple[str, str], zeros: bool = True,
+    steps: dict[str, list[float]] | None = None,
+) -> WideTable:  # fmt: skip
+    """A wide table with free names for the side in its columns and for what stands in its cells."""
+    taken = {*facts, rows}
+    side = next(name for name in (names[0], "item", "feature", "side_of_columns") if name not in taken)
+    label = next(name for name in (names[1], "count", "entry", "value_of_cell") if name not in taken)
     if said.axes is not None:
+        if len(said.axes) != 2:
+            raise GinghamError(
+                "A wide table has two sides: --axes names the column of its rows and the side of its columns."
+            )
         side = said.axes[1]
-    return WideTable((rows, side), tuple(one.name for one in numbers), said.label or said.weight or label, zeros)
+    return WideTable((rows, side), tuple(columns), said.label or said.weight or label, zeros, steps)
 
 
-def _all(columns: Sequence[_Facts]) -> Floats:
-    return np.concatenate([one.numbers for one in columns if one.numbers is not None])
+def questions(facts: dict[str, Facts], roles: dict[str, str], said: Said) -> WideTable | None:
+    """A wide table of answers: some columns hold texts. If nobody says that it is one, several have the same answers.
+
+    Columns of numbers alone are questions where they are said to be wide and measured on different scales.
+    """
+    named = [one for one in facts.values() if one.one_a_row and (one.kind == "text" or roles[one.name] == "ids")]
+    rows = said.axes[0] if said.axes else named[0].name if named else "row"
+    asked = [
+        one for one in facts.values()
+        if one.name != rows and one.n_values > 1 and roles[one.name] not in ("time", "other", "text")
+        and (one.kind == "number" or one.n_values <= MOST_ANSWERS)
+    ]  # fmt: skip
+    texts = [one for one in asked if one.kind != "number"]
+    numbers = [one for one in asked if one.kind == "number" and one.name != rows]
+    if len(asked) < WIDE or not (texts or (said.wide and unlike(numbers))):
+        return None
+    answers = Counter(frozenset(map(str.casefold, one.texts)) - set(NO_ANSWER) for one in texts)
+    if not said.wide and (not named or max(answers.values()) < WIDE):
+        return None
+    steps = {one.name: steps_of(one.numbers).tolist() for one in numbers if one.n_values > STEPS}
+    return wide_table(rows, [one.name for one in asked], facts, said, ("question", "answer"), steps=steps)
 
 
-def _pooled(columns: Sequence[_Facts]) -> _Facts:
-    numbers = _all(columns)
+def unlike(columns: Sequence[Facts]) -> bool:
+    """Whether columns are measured on different scales."""
+    spreads = [spread for one in columns if len(one.numbers) > 1 and (spread := float(np.std(one.numbers))) > 0]
+    return bool(spreads) and max(spreads) > UNLIKE * min(spreads)
+
+
+def joined(columns: Sequence[Facts]) -> Facts:
+    """The numbers of several columns as one."""
+    numbers = np.concatenate([one.numbers for one in columns])
     missing = sum(one.n_missing for one in columns)
-    return _Facts("value", "number", len(numbers) + missing, len(np.unique(numbers)), missing, numbers, None)
+    return Facts("value", "number", len(numbers) + missing, len(np.unique(numbers)), missing, numbers, [])
 
 
-def _look_wide(frame: nw.DataFrame[Any], wide: WideTable, facts: dict[str, _Facts], roles: dict[str, str]) -> _Found:
+def look_wide(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dict[str, str]) -> Found:
     columns = [facts[name] for name in wide.columns]
-    pooled = _pooled(columns)
-    n_rows, cells = frame.shape[0], frame.shape[0] * len(columns)
-    filled = cells - pooled.n_missing if wide.zeros else int((_all(columns) != 0).sum())
+    cells = joined(columns)
+    filled = cells.present if wide.zeros else int((cells.numbers != 0).sum())
     findings = [
-        f"One side lies in the columns: {n_rows:,} rows × {len(columns):,} columns, {filled / cells:.1%} of the cells "
-        f"{'filled' if wide.zeros else 'not zero'}."
+        f"One side lies in the columns: {frame.shape[0]:,} rows × {len(columns):,} columns; "
+        f"{filled / cells.n_rows:.1%} of the cells are {'filled' if wide.zeros else 'not zero'}."
     ]
-    if pooled.n_missing and wide.zeros:
-        findings.append(f"{counted(pooled.n_missing, 'cell')} {_are(pooled.n_missing)} empty and can be predicted.")
+    if cells.n_missing and wide.zeros:
+        findings.append(f"{counted(cells.n_missing, 'cell')} {be(cells.n_missing)} empty and can be predicted.")
     advice = []
-    spreads = [float(np.std(one.numbers)) for one in columns if one.numbers is not None and len(one.numbers) > 1]
-    above = [spread for spread in spreads if spread > 0]
-    if wide.zeros and above and max(above) > UNLIKE * min(above):
+    if wide.zeros and unlike(columns):
         advice.append(
-            "The columns are measured on different scales, and the widest would decide all. Bring them to one first: "
-            "from each take its mean and divide by its standard deviation, as in (frame - frame.mean()) / frame.std()."
+            "The columns have different scales, and the widest would dominate. Standardise them first, as in "
+            "(frame - frame.mean()) / frame.std(); or, if they are questions to people, add --wide."
         )
-    left = [
-        name
-        for name in frame.columns
-        if name not in wide.columns and name != wide.axes[0] and roles[name] != "constant"
-    ]
-    if left:
-        findings.append(
-            f"Not used: {listed([repr(name) for name in left])}; hand what is known of the rows over with --info."
-        )
+    findings += unused(frame, wide, roles)
     if not wide.zeros:
-        choice = Choice(
-            "cooccurrence",
-            wide.axes,
-            weight=wide.label,
-            reason=_because("cooccurrence", "the cells are counts, most of them zero"),
-        )
-        return _Found(choice, findings, advice, [])
-    choice = Choice("layered", wide.axes, wide.label, reason=_because("layered", "the cells are numbers"))
+        reason = because("cooccurrence", "the cells are counts, most of them zero")
+        return Found(Choice("cooccurrence", wide.axes, weight=wide.label, reason=reason), findings, advice)
+    choice = Choice("layered", wide.axes, wide.label, reason=because("layered", "the cells are numbers"))
+    alphabet = proposed_alphabet(cells.values) if cells.n_values <= SCALE and cells.even else ""
     others = [("A single checkerboard instead:", choice._replace(kind="coclustering"))]
-    alphabet = proposed_alphabet(pooled.values) if pooled.n_values <= SCALE and pooled.even else ""
-    return _Found(choice, findings, advice, others, alphabet, _stated(alphabet, pooled.values))
-
-
-def _because(kind: str, why: str) -> str:
-    return f"Model: {kind} ({KINDS[kind]}), because {why}."
-
-
-def _stated(alphabet: str, numbers: Floats | None = None) -> str:
-    """What a certificate needs to be told, for a person to state."""
-    if alphabet:
-        option = f"--alphabet {shlex.quote(alphabet)}"
-        return f"If no labels but {alphabet} are possible, add {option}: certificates need that said."
-    if numbers is None or len(numbers) == 0:
-        return ""
-    bounds = proposed_bounds(float(numbers[0]), float(numbers[-1]))
-    shown = bounds.replace(",", " to ")
-    return f"If no label can lie outside {shown}, add --bounds {bounds}: certificates need that said."
-
-
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
-
-
-def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[str, str], said: _Said) -> _Found:
-    findings: list[str] = []
-    advice: list[str] = []
-    if said.axes is None:
-        ids = [name for name in facts if roles[name] == "ids" and name not in said.columns]
-        ids, findings = _sides(frame, ids, facts)
-    else:
-        ids = list(said.axes)
-    if len(ids) < (2 if said.axes is None else 1):
-        have = "no column of ids" if not ids else f"one column of ids, {ids[0]!r}"
+    numbers = cells.values
+    if cells.sentinel is not None:
+        apart, numbers = short_exact(cells.sentinel), numbers[numbers != cells.sentinel]
+        share = float((cells.numbers == cells.sentinel).mean())
+        alphabet = proposed_alphabet(numbers) if alphabet else ""
         advice.append(
-            f"The table has {have}: gingham needs two sides, who and what. A table with one side in its columns needs "
-            f"{WIDE} or more that hold numbers; several views of the same rows are for --model pairwise."
+            f"{share:.0%} of the cells are {apart}, and the others {short(numbers[0])} to {short(numbers[-1])}. Does "
+            f"{apart} mean that there is no value? Then add --missing {apart}."
         )
-        return _Found(None, findings, advice, [])
-    axes = tuple(ids[:2]) if said.axes is None else said.axes
-    if len(ids) > len(axes):
-        findings.append(
-            f"Further ids: {listed([repr(name) for name in ids[2:]])}; --axes takes more than two sides, too."
+        others.append((f"If {apart} stands for a missing value:", choice._replace(missing=apart)))
+    return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers))
+
+
+def unused(frame: Table, wide: WideTable, roles: dict[str, str]) -> list[str]:
+    """A sentence about the columns that a model of a wide table leaves out."""
+    used = (*wide.columns, wide.axes[0])
+    left = [name for name in frame.columns if name not in used and roles[name] != "constant"]
+    return [f"Not used: {quoted(left)}. Facts about the rows can be passed with --info."] if left else []
+
+
+def look_survey(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dict[str, str]) -> Found:
+    columns = [facts[name] for name in wide.columns]
+    kinds = Counter(
+        "measurements" if one.name in (wide.steps or ())
+        else "a scale" if one.kind == "number" or in_order(answers) is not None
+        else "two answers" if len(answers) == 2
+        else "names"
+        for one in columns
+        for answers in [np.array([text for text in one.texts if text.casefold() not in NO_ANSWER])]
+    )  # fmt: skip
+    missing = sum(one.n_missing for one in columns)
+    findings = [
+        f"Each column is a question with answers of its own: {frame.shape[0]:,} rows × {len(columns):,} questions, of "
+        + listed([f"{n} {'has' if n == 1 else 'have'} {kind}" for kind, n in kinds.items()])
+        + f"; {1 - missing / (len(columns) * frame.shape[0]):.1%} of the cells are filled.",
+        *unused(frame, wide, roles),
+    ]
+    choice = Choice("survey", wide.axes, wide.label, reason=because("survey", "questions have different answers"))
+    return Found(choice, findings, [])
+
+
+def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said: Said) -> Found:
+    advice: list[str] = []
+    axes, findings = (said.axes, []) if said.axes is not None else sides(frame, facts, roles, said)
+    if len(axes) < (2 if said.axes is None else 1):
+        have = "no column of ids" if not axes else f"one column of ids, {axes[0]!r}"
+        advice.append(
+            f"The table has {have}, but gingham needs two sides, who and what. A wide table needs {WIDE} or more "
+            "columns of numbers; several views of the same rows are for PairwiseClusterAnalysis in Python."
         )
-    label, role = (said.label, roles[said.label]) if said.label else _label(facts, roles, [*axes, *said.columns])
+        return Found(None, findings, advice)
+    label, role = (said.label, roles[said.label]) if said.label else label_of(facts, roles, [*axes, *said.columns])
     if said.weight is not None and said.label is None:
         label, role = said.weight, "count"
-    used = [*axes, *([label] if label else [])]
-    missing = sum(facts[name].n_missing for name in used)
+    missing = sum(facts[name].n_missing for name in [*axes, *([label] if label else [])])
     if missing:
-        findings.append(
-            f"{counted(missing, 'value')} of these columns {_are(missing)} missing; such rows are left out."
-        )
+        findings.append(f"{counted(missing, 'value')} of these columns {be(missing)} missing; these rows are dropped.")
     if len(axes) > 1:
-        findings += _matrix(frame, axes, label, facts)
-    for name in axes:
-        if facts[name].present < SEVERAL * facts[name].n_values:
-            advice.append(says_alone(name, facts[name].n_values, facts[name].present))
+        findings += matrix(frame, axes, label, facts)
+    advice += [
+        says_alone(name, one.n_values, one.present)
+        for name, one in ((name, facts[name]) for name in axes)
+        if one.present < SEVERAL * one.n_values
+    ]
     alone = [name for name in axes if facts[name].one_a_row and facts[name].present > MANY_ROWS]
     if alone and said.axes is None:
         advice.append(
-            f"With one row for each {alone[0]!r} this looks like a table about items rather than one of who met what: "
-            "hand such a table over with --info."
+            f"With one row per {alone[0]!r} this looks like a table of facts about items, rather than of observations: "
+            "pass such a table with --info."
         )
-        return _Found(None, findings, advice, [])
-    others: list[tuple[str, Choice]] = []
-    alphabet = ""
-    weight = said.weight if said.label else None
-    if len(axes) == 2 and said.label is None and _is_graph(frame, axes, facts):
-        weight = label if role in ("count", "number", "rating") else None
-        why = f"{axes[0]!r} and {axes[1]!r} hold ids of the same things"
-        choice = Choice("graph", axes, weight=weight, reason=_because("graph", why))
-    elif label is None and len(axes) != 2:
+        return Found(None, findings, advice)
+    if label is None and len(axes) != 2:
         advice.append("One side, or more than two, need a column to predict: --label.")
-        return _Found(None, findings, advice, [])
-    elif label is None:
-        choice = Choice("cooccurrence", axes, reason=_because("cooccurrence", "the table lists pairs, without labels"))
-        others.append(("For lists of what each one wants next:", Choice("ranking", axes)))
-    elif role == "count" and len(axes) == 2 and weight is None:
-        choice = Choice("cooccurrence", axes, weight=label, reason=_because("cooccurrence", f"{label!r} counts"))
-        others.append(("To predict the number itself:", Choice("layered", axes, label)))
-    elif role == "label":
-        choice = Choice("coclustering", axes, label, weight, _because("coclustering", f"{label!r} holds classes"))
-        texts = facts[label].texts
-        alphabet = "" if texts is None or facts[label].n_values > 64 else proposed_alphabet(texts)
-    else:
-        what = "ratings" if role == "rating" else "numbers"
-        choice = Choice("layered", axes, label, weight, _because("layered", f"{label!r} holds {what}"))
-        far = float(np.abs(facts[label].values).max(initial=0.0)) > FARTHEST
-        if len(axes) == 1 or frame.shape[0] > LARGE or far:
-            which = "of one side" if len(axes) == 1 else "beyond all others" if far else f"in {frame.shape[0]:,} rows"
-            why = f"{label!r} holds {what} {which}"
-            choice = choice._replace(kind="coclustering", reason=_because("coclustering", why))
-        if choice.kind == "layered":
-            others.append(("A single checkerboard instead:", choice._replace(kind="coclustering")))
-        alphabet = proposed_alphabet(facts[label].values) if role == "rating" else ""
+        return Found(None, findings, advice)
+    choice, others = chosen(frame, axes, facts, label, role, said)
+    one = facts.get(label or "")
+    alphabet, numbers = "", one.values if one is not None and choice.kind == "layered" and role != "label" else None
+    if one is not None and choice.label is not None and role in ("rating", "label"):
+        alphabet = (
+            proposed_alphabet(np.array(one.texts) if role == "label" else one.values) if one.n_values <= 64 else ""
+        )
+    if one is not None and choice.label == label and role in ("rating", "number"):
+        if one.sentinel is not None:
+            apart, values = short_exact(one.sentinel), one.values[one.values != one.sentinel]
+            alphabet, numbers = proposed_alphabet(values) if role == "rating" else "", values
+            share = float((one.numbers == one.sentinel).mean())
+            advice.append(
+                f"{label!r} is {apart} in {share:.0%} of the rows, and {short(values[0])} to {short(values[-1])} in "
+                f"the others. Does {apart} mean that there is no {label}? Then add --missing {apart}."
+            )
+            others.append((f"If {apart} stands for a missing {label}:", choice._replace(missing=apart)))
+        elif role == "number" and one.heavy:
+            # A model of the number itself would be worse than its median.
+            function, numbers = ("log", np.log(one.values)) if one.values[0] > 0 else ("log1p", np.log1p(one.values))
+            name = f"{function}({label})"
+            choice = choice._replace(label=name, reason=f"{choice.reason} Its logarithm is predicted.")
+            others = [(why, other._replace(label=name)) for why, other in others]
+            advice.append(
+                f"{label!r} has a heavy tail: half of the values are at most {short(float(np.median(one.numbers)))}, "
+                f"and the largest is {short(one.values[-1])}. A few rows would dominate the fit; their "
+                "logarithm is predicted better."
+            )
     choice = choice._replace(drop_missing=bool(missing))
-    others = [(why, other._replace(drop_missing=choice.drop_missing)) for why, other in others]
-    times = [name for name in facts if roles[name] == "time"]
+    others = [(why, other._replace(drop_missing=bool(missing))) for why, other in others]
+    times = [name for name in facts if roles[name] == "time" and name not in axes]
     if times and choice.kind == "layered":
         findings.append(
-            f"{times[0]!r} holds points in time; in Python, LayeredCoClusteringRegressor(time={times[0]!r}) uses them."
+            f"{times[0]!r} holds points in time: add --time {times[0]}, or time= in Python, to predict with them. "
+            "Certificates assume that new rows come from the same times."
         )
-    numbers = facts[label].values if label is not None and choice.kind == "layered" else None
-    return _Found(choice, findings, advice, others, alphabet, _stated(alphabet, numbers))
+    return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers))
 
 
-def _sides(frame: nw.DataFrame[Any], ids: list[str], facts: dict[str, _Facts]) -> tuple[list[str], list[str]]:
-    """The columns of ids that are sides: not those that number the rows, nor what another one determines."""
+def chosen(
+    frame: Table, axes: tuple[str, ...], facts: dict[str, Facts], label: str | None, role: str, said: Said
+) -> tuple[Choice, list[tuple[str, Choice]]]:
+    """The model that fits, and others."""
+    weight = said.weight if said.label else None
+    if len(axes) == 2 and said.label is None and is_graph(frame, axes, facts):
+        used = label if role in ("count", "number", "rating") else None
+        why = f"{axes[0]!r} and {axes[1]!r} hold ids of the same things"
+        return Choice("graph", axes, weight=used, reason=because("graph", why)), []
+    if label is None:
+        choice = Choice("cooccurrence", axes, reason=because("cooccurrence", "the table lists pairs without labels"))
+        return choice, [("For recommendations:", Choice("ranking", axes))]
+    if role == "count" and len(axes) == 2 and weight is None:
+        choice = Choice("cooccurrence", axes, weight=label, reason=because("cooccurrence", f"{label!r} holds counts"))
+        return choice, [("To predict the number itself:", Choice("layered", axes, label))]
+    what, n_rows, one = {"label": "classes", "rating": "ratings"}.get(role, "numbers"), frame.shape[0], facts[label]
+    far = float(np.abs(one.values).max(initial=0.0)) > FARTHEST
+    many = role == "label" and one.n_values > FEW_CLASSES
+    if len(axes) == 1 or n_rows > LARGE or far or many:
+        which = f"with {one.n_values} values" if many else "of huge size" if far else f"in {n_rows:,} rows"
+        which = "of one side" if len(axes) == 1 else which
+        return Choice(
+            "coclustering", axes, label, weight, because("coclustering", f"{label!r} holds {what} {which}")
+        ), []
+    choice = Choice("layered", axes, label, weight, because("layered", f"{label!r} holds {what}"))
+    return choice, [("A single checkerboard instead:", choice._replace(kind="coclustering"))]
+
+
+def sides(
+    frame: Table, facts: dict[str, Facts], roles: dict[str, str], said: Said
+) -> tuple[tuple[str, ...], list[str]]:
+    """Two columns of ids, without row numbers and properties of other columns; a time where there is only one."""
     told: list[str] = []
+    ids = [name for name in facts if roles[name] == "ids" and name not in said.columns]
     rows = [name for name in ids if facts[name].one_a_row and facts[name].present > MANY_ROWS]
     rest = [name for name in ids if name not in rows]
     if len(rest) >= 2 and rows:
-        told.append(
-            f"{listed([repr(name) for name in rows])} {'has' if len(rows) == 1 else 'have'} a new value in every "
-            "row: no side."
-        )
+        told.append(f"{quoted(rows)} {'has' if len(rows) == 1 else 'have'} a new value in every row: not a side.")
         ids = rest
     kept: list[str] = []
     for name in ids:
-        by = next((other for other in kept if _determined(frame, other, name, facts)), None)
+        by = next((other for other in kept if determines(frame, other, name, facts)), None)
         if by is None:
-            above = next((other for other in kept if _determined(frame, name, other, facts)), None)
-            if above is not None:  # the finer of two is the side
-                told.append(f"{above!r} is a property of {name!r}, each has one: hand it over with --info.")
-                kept.remove(above)
-            kept.append(name)
-        else:
-            told.append(f"{name!r} is a property of {by!r}, each has one: hand it over with --info.")
-    return kept, told
+            above = next((other for other in kept if determines(frame, name, other, facts)), None)
+            kept = [*(other for other in kept if other != above), name]  # the finer of two is the side
+            name, by = (above, name) if above is not None else (name, None)
+        if by is not None:
+            told.append(f"{name!r} is a property of {by!r}: pass it with --info.")
+    times = [name for name, one in facts.items() if roles[name] == "time" and one.present >= SEVERAL * one.n_values]
+    if len(kept) == 1 and kept[0] not in rows and times:
+        kept.append(times[0])
+    if len(kept) > 2:
+        kept.sort(key=lambda name: facts[name].present < SEVERAL * facts[name].n_values)  # those with few rows last
+        told.append(f"Further ids: {quoted(kept[2:])}; --axes takes more than two sides, too.")
+    return tuple(kept[:2]), told
 
 
-def _determined(frame: nw.DataFrame[Any], by: str, name: str, facts: dict[str, _Facts]) -> bool:
+def determines(frame: Table, by: str, name: str, facts: dict[str, Facts]) -> bool:
     """Whether every item of one column goes with one value of another, where items come more than once."""
     if facts[by].present < SEVERAL * facts[by].n_values:
         return False
     return int(frame.select(by, name).unique().shape[0]) <= facts[by].n_values
 
 
-def _label(facts: dict[str, _Facts], roles: dict[str, str], axes: Sequence[str]) -> tuple[str | None, str]:
+def label_of(facts: dict[str, Facts], roles: dict[str, str], axes: Sequence[str]) -> tuple[str | None, str]:
     """The column to predict, and its role: one whose name says so, else ratings, classes, counts, numbers."""
     order = ("rating", "label", "count", "number")
     candidates = [name for name in facts if name not in axes and roles[name] in order]
     if not candidates:
         return None, ""
-    best = min(
-        candidates, key=lambda name: (not facts[name].hints & {"rating", "label", "count"}, order.index(roles[name]))
-    )
+    told = {name: bool(facts[name].hints & {"rating", "label", "count"}) for name in candidates}
+    best = min(candidates, key=lambda name: (not told[name], order.index(roles[name])))
     return best, roles[best]
 
 
-def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, facts: dict[str, _Facts]) -> list[str]:
+def matrix(frame: Table, axes: tuple[str, ...], label: str | None, facts: dict[str, Facts]) -> list[str]:
     """How full the matrix is, how skewed its sides are, and what occurs twice."""
     import narwhals as nw
 
-    n = [facts[name].n_values for name in axes]
     whole = frame.select(*axes).drop_nulls()
     pairs = int(whole.unique().shape[0])
-    sides = " × ".join(f"{k:,} {_things(name)}" for k, name in zip(n, axes))
-    found = [f"{sides}; {pairs / max(n[0] * n[1], 1):.2%} of the pairs occur."]
+    full = float(np.prod([float(facts[name].n_values) for name in axes[:2]]))
+    sides = " × ".join(f"{facts[name].n_values:,} {things(name)}" for name in axes)
+    found = [f"{sides}; {pairs / max(full, 1.0):.2%} of the pairs occur."]
     twice = whole.shape[0] - pairs
     if twice:
-        said = f"{counted(twice, 'row')} {'repeats' if twice == 1 else 'repeat'} a pair that was there before"
+        said = f"{counted(twice, 'row')} {'repeats' if twice == 1 else 'repeat'} an earlier pair"
         if label is not None:
-            full = frame.select(*axes, label).drop_nulls()
-            differ = int(full.unique().shape[0]) - int(full.select(*axes).unique().shape[0])
-            said += f", {differ:,} of them with another {label}" if differ > 0 else f", with the same {label}"
-        found.append(said + ".")
+            rows = frame.select(*axes, label).drop_nulls()
+            differ = int(rows.unique().shape[0]) - int(rows.select(*axes).unique().shape[0])
+            said += (
+                f", {differ:,} of them with another value of {label!r}" if differ > 0 else f", with the same {label!r}"
+            )
+        found.append(f"{said}.")
     for name in axes:
         sizes = np.sort(whole.group_by(name).agg(nw.len().alias("\0n"))["\0n"].to_numpy())[::-1].astype(np.float64)
-        top = max(1, round(BUSY * len(sizes)))
-        share = sizes[:top].sum() / max(sizes.sum(), 1.0)
+        share = sizes[: max(1, round(BUSY * len(sizes)))].sum() / max(sizes.sum(), 1.0)
         if len(sizes) >= 10 and share > 3 * BUSY:
             found.append(
-                f"The busiest {BUSY:.0%} of {_things(name)} have {share:.0%} of the rows; half of them have at most "
+                f"The busiest {BUSY:.0%} of {things(name)} have {share:.0%} of the rows; half of them have at most "
                 f"{np.median(sizes):,.0f}."
             )
     return found
 
 
-def _things(name: str) -> str:
-    """What the ids of a column are of: users of user_id; where the name is no noun, ids in it."""
-    many = plural(name)
-    return f"ids in {name!r}" if many == name or set(_words(name)) & ENDS_OF_EDGES else many
-
-
-def _is_graph(frame: nw.DataFrame[Any], axes: tuple[str, ...], facts: dict[str, _Facts]) -> bool:
-    """Whether both columns hold ids of the same things."""
+def is_graph(frame: Table, axes: tuple[str, ...], facts: dict[str, Facts]) -> bool:
+    """Whether both columns hold ids of the same things, by their names, or by texts that both have."""
     first, second = (facts[name] for name in axes)
     if first.kind != second.kind:
         return False
-    words = [_words(name) for name in axes]
-    ends = frozenset((words[0][-1:] or [""]) + (words[1][-1:] or [""]))
-    alike = re.sub(r"[\W_]*([0-9]+|[a-b])$", "", axes[0]) == re.sub(r"[\W_]*([0-9]+|[a-b])$", "", axes[1])
-    told = ends in ENDS or any(frozenset((a, b)) in ENDS for a in words[0] for b in words[1]) or alike
-    if first.hints & {"ids"} and second.hints & {"ids"} and not told and first.kind == "number":
+    words = [words_of(name) for name in axes]
+    stems = {re.sub(r"[\W_]*([0-9]+|[a-b])$", "", name) for name in axes}
+    told = len(stems) == 1 or any(frozenset((a, b)) in ENDS for a in words[0] for b in words[1])
+    if not told and first.kind != "text":
         return False  # user 1 and movie 1 are two things
     left, right = (set(frame[name].drop_nulls().unique().to_list()) for name in axes)
     shared = len(left & right) / max(min(len(left), len(right)), 1)
-    if told:
-        return shared > 0
-    return shared >= OVERLAP[first.kind] if first.kind in OVERLAP else False
+    return shared > 0 if told else shared >= OVERLAP
+
+
+# sentences
+
+
+def because(kind: str, why: str) -> str:
+    return f"Model: {kind} ({KINDS[kind]}), because {why}."
+
+
+def stated(alphabet: str, numbers: Floats | None = None) -> str:
+    """The option that a certificate needs, for the user to confirm."""
+    if alphabet:
+        option = f"--alphabet {shlex.quote(alphabet)}"
+        return f"The labels look like {alphabet}; is that the whole scale? Then add {option}: certificates need it."
+    if numbers is None or len(numbers) == 0:
+        return ""
+    bounds = proposed_bounds(float(numbers[0]), float(numbers[-1]))
+    shown = bounds.replace(",", " to ")
+    return f"The labels lie within {shown}; can none lie outside? Then add --bounds {bounds}: certificates need it."
+
+
+def things(name: str) -> str:
+    """What the ids of a column are: users of user_id; where the name is no noun, ids in it."""
+    many = plural(name)
+    return f"ids in {name!r}" if many == name or set(words_of(name)) & ENDS_OF_EDGES else many
+
+
+def quoted(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names])
+
+
+def be(n: int) -> str:
+    return "is" if n == 1 else "are"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
-from gingham.summary.values import Errors, Score
+from gingham.summary.values import Errors, Relation
 
 FEW_ROWS = 20_000  # of so many or fewer, one tenth would say little: all rows are held out, in turn
 FOLDS = 5
@@ -55,123 +55,98 @@ def folds_of(n_rows: int, seed: int, share: float | None = None) -> list[Bools]:
 
 
 def baselines(
-    codes: Sequence[Ints],
-    shape: Sequence[int],
-    labels: AnyArray,
-    weights: Floats | None,
-    seen: Bools,
-    names: Sequence[str],
-    loss: str = "quadratic",
-    n_labels: int | None = None,
-    seed: int = 0,
-    tied: bool = False,
+    rows: Relation, shape: Sequence[int], seen: Bools, names: Sequence[str], loss: str = "quadratic"
 ) -> dict[str, AnyArray]:
     """What simple rules, learned from the rows under ``seen``, predict of the others.
 
     Of numbers: one constant, the shrunken averages of each side, and those of all sides fitted together; the shrinkage
     is the one of `SHRINKAGES` that predicts a fifth of the seen rows best, and predictions stay within the range of the
-    labels seen. Of names (``n_labels``): the shares of labels, of each side, and of all sides together as if
-    they were independent; distributions for the logarithmic loss, the likeliest label otherwise.
+    labels seen. Of names: the shares of labels, of each side, and of all sides together as if they were independent;
+    distributions for the logarithmic loss, the likeliest label otherwise. Items of both ends of an edge that goes both
+    ways have one average each.
 
     Parameters
     ----------
-    codes : arrays of shape (N,), one per position
     shape : number of items of each position
-    labels : array of shape (N,), numbers, or codes of labels from 0 to ``n_labels`` − 1
     names : what an item of each position is called
-    tied : whether both positions have the same items, each with one average, as the ends of an edge
     """
-    counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
-    train = _Rows(tuple(np.asarray(code[seen]) for code in codes), labels[seen], counts[seen], tuple(shape), n_labels)
-    if tied:
-        train = train.both_ways()
-    asked = tuple(np.asarray(code[~seen]) for code in codes)
-    every = list(range(len(codes)))
-    which: dict[str, list[int]] = {}
-    if n_labels is None:
-        which |= {} if tied else {f"{name} averages": [p] for p, name in enumerate(names)}
-        which |= {} if len(codes) < 2 else {"both averages" if len(codes) == 2 else "all averages": every}
-    else:
+    asked, tied, named = rows.take(~seen).codes, rows.both_ways, rows.measure == "labels"
+    train = rows.plain().take(seen)
+    rules = _Rules(train.pair(0, 1) if tied else train, tuple(shape))
+    every = list(range(len(asked)))
+    alone = every[:1] if tied else every
+    if named:
         rule = COMMONEST if loss != "log" else "label shares"
-        which |= {f"{rule} of each {names[p]}": [p] for p in (every[:1] if tied else every)}
-        which |= {} if len(codes) < 2 else {f"{rule} by {' and '.join(dict.fromkeys(names))}": every}
-    rng = np.random.default_rng([seed, len(train.labels)])
-    found = {"one constant" if n_labels is None else rule: train.said(asked, [], 1.0, loss)}
-    for name, positions in which.items():
-        found[name] = train.said(asked, positions, train.best_shrinkage(positions, loss, rng), loss)
-    return found
+        which = {rule: [], **{f"{rule} of each {names[p]}": [p] for p in alone}}
+        together = f"{rule} by {' and '.join(dict.fromkeys(names))}"
+    else:
+        which = {"one constant": [], **({} if tied else {f"{names[p]} averages": [p] for p in alone})}
+        together = "both averages" if len(every) == 2 else "all averages"
+    which |= {together: every} if len(every) > 1 else {}
+    rng = np.random.default_rng([0, rules.rows.n_entries])
+    return {
+        name: rules.said(asked, positions, rules.best_shrinkage(positions, loss, rng) if positions else 1.0, loss)
+        for name, positions in which.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """Rows to learn simple rules from."""
+class _Rules:
+    """Simple rules that are learned from rows."""
 
-    codes: tuple[Ints, ...]
-    labels: AnyArray
-    counts: Floats
+    rows: Relation
     shape: tuple[int, ...]
-    n_labels: int | None
-
-    def both_ways(self) -> _Rows:
-        codes = tuple(np.concatenate([code, other]) for code, other in zip(self.codes, self.codes[::-1]))
-        labels, counts = (np.concatenate([both] * 2) for both in (self.labels, self.counts))
-        return replace(self, codes=codes, labels=labels, counts=counts)
-
-    def take(self, mask: Bools) -> _Rows:
-        codes = tuple(code[mask] for code in self.codes)
-        return replace(self, codes=codes, labels=self.labels[mask], counts=self.counts[mask])
 
     def best_shrinkage(self, positions: list[int], loss: str, rng: np.random.Generator) -> float:
         """The shrinkage that predicts some of the rows best from the others; a middle one where there are few rows."""
-        held = rng.random(len(self.labels)) < INNER
+        held = rng.random(self.rows.n_entries) < INNER
         if not held.any() or held.all():
             return SHRINKAGES[2]
-        learn, test = self.take(~held), self.take(held)
-        costs = [
-            _mean(row_losses(test.labels, learn.said(test.codes, positions, by, loss, QUICK_ROUNDS), loss), test.counts)
-            for by in SHRINKAGES
-        ]
+        learned, test = _Rules(self.rows.take(~held), self.shape), self.rows.take(held)
+        said = (learned.said(test.codes, positions, by, loss, QUICK_ROUNDS) for by in SHRINKAGES)
+        costs = [_mean(row_losses(np.asarray(test.values), own, loss), test.weight) for own in said]
         return SHRINKAGES[int(np.argmin(costs))]
 
     def said(
         self, asked: Sequence[Ints], positions: list[int], shrinkage: float, loss: str, rounds: int = ROUNDS
     ) -> AnyArray:
         """What the rule made of some positions predicts of rows of codes."""
-        if self.n_labels is not None:
-            law = np.exp(self._log_shares(asked, positions, shrinkage))
-            law /= law.sum(axis=1, keepdims=True)
-            return law if loss == "log" else law.argmax(axis=1)
-        y = np.asarray(self.labels, dtype=np.float64)
+        if self.rows.measure == "labels":
+            distribution = np.exp(self._log_shares(asked, positions, shrinkage))
+            distribution /= distribution.sum(axis=1, keepdims=True)
+            return distribution if loss == "log" else distribution.argmax(axis=1)
+        y, counts = np.asarray(self.rows.values, dtype=np.float64), self.rows.weight
         if not positions:
-            return np.full(len(asked[0]), _median(y, self.counts) if loss == "absolute" else _mean(y, self.counts))
-        base, effects = self._effects(y, positions, shrinkage, rounds)
+            return np.full(len(asked[0]), _median(y, counts) if loss == "absolute" else _mean(y, counts))
+        base, effects = self.effects(positions, shrinkage, rounds)
         said = base + sum(effect[asked[p]] for p, effect in zip(positions, effects))
         return np.clip(said, y.min(), y.max())
 
-    def _effects(self, y: Floats, positions: list[int], shrinkage: float, rounds: int) -> tuple[float, list[Floats]]:
+    def effects(self, positions: list[int], shrinkage: float, rounds: int = ROUNDS) -> tuple[float, list[Floats]]:
         """The overall mean, and what each item adds to it: of several positions fitted together, in turn."""
-        base = _mean(y, self.counts)
-        rest, codes = y - base, [self.codes[p] for p in positions]
+        y, counts = np.asarray(self.rows.values, dtype=np.float64), self.rows.weight
+        base = _mean(y, counts)
+        rest, codes = y - base, [self.rows.codes[p] for p in positions]
         effects: list[Floats] = [np.zeros(self.shape[p]) for p in positions]
-        masses = [np.bincount(code, self.counts, len(effect)) + shrinkage for code, effect in zip(codes, effects)]
+        masses = [np.bincount(code, counts, len(effect)) + shrinkage for code, effect in zip(codes, effects)]
         for _ in range(rounds if len(positions) > 1 else 1):
             for effect, code, mass in zip(effects, codes, masses):
-                step = (np.bincount(code, self.counts * rest, len(effect)) - shrinkage * effect) / mass
+                step = (np.bincount(code, counts * rest, len(effect)) - shrinkage * effect) / mass
                 effect += step
                 rest -= step[code]
         return base, effects
 
     def _log_shares(self, asked: Sequence[Ints], positions: list[int], shrinkage: float) -> Floats:
         """ln p(label) + Σ ln p(label|item)/p(label), up to a constant for each row."""
-        k = int(self.n_labels or 0)
-        whole = np.bincount(self.labels, self.counts, k) + 1.0 / k  # a label that was not seen is not impossible
+        k, labels, counts = self.rows.n_statistics, np.asarray(self.rows.values), self.rows.weight
+        whole = np.bincount(labels, counts, k) + 1.0 / k  # a label that was not seen is not impossible
         whole /= whole.sum()
-        law = np.tile(np.log(whole), (len(asked[0]), 1))
+        distribution = np.tile(np.log(whole), (len(asked[0]), 1))
         for p in positions:
-            own = np.bincount(self.codes[p].astype(np.int64) * k + self.labels, self.counts, self.shape[p] * k)
+            own = np.bincount(self.rows.codes[p].astype(np.int64) * k + labels, counts, self.shape[p] * k)
             own = own.reshape(-1, k) + shrinkage * whole
-            law += (np.log(own / own.sum(axis=1, keepdims=True)) - np.log(whole))[asked[p]]
-        return law
+            distribution += (np.log(own / own.sum(axis=1, keepdims=True)) - np.log(whole))[asked[p]]
+        return distribution
 
 
 class Additive(NamedTuple):
@@ -190,10 +165,11 @@ def additive_effects(
     codes: Sequence[Ints], shape: Sequence[int], labels: Floats, weights: Floats | None, shrinkage: float | None = None
 ) -> Additive:
     """Effects of all sides fitted together; the shrinkage is chosen on held-out rows where none is given."""
-    counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
-    rows, every = _Rows(tuple(codes), labels, counts, tuple(shape), None), list(range(len(codes)))
-    by = rows.best_shrinkage(every, "quadratic", np.random.default_rng(len(labels))) if shrinkage is None else shrinkage
-    return Additive(*rows._effects(np.asarray(labels, dtype=np.float64), every, by, ROUNDS), by)
+    every = list(range(len(codes)))
+    rules = _Rules(Relation(tuple(every), tuple(codes), "difference", labels, weights), tuple(shape))
+    if shrinkage is None:
+        shrinkage = rules.best_shrinkage(every, "quadratic", np.random.default_rng(len(labels)))
+    return Additive(*rules.effects(every, shrinkage), shrinkage)
 
 
 # losses
@@ -233,29 +209,66 @@ def errors_of(
     """
     counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
 
-    def scores(measure: str) -> tuple[Score, ...]:
+    def scores(measure: str) -> dict[str, float]:
         of_rows = (
             losses if losses is not None and measure not in UNITS else lambda y, said: row_losses(y, said, measure)
         )
         means = {name: _mean(of_rows(labels, said), counts) for name, said in predictions.items()}
-        return tuple(Score(name, float(np.sqrt(v)) if measure == "quadratic" else v) for name, v in means.items())
+        return {name: in_unit(mean, measure) for name, mean in means.items()}
 
     numbers = loss not in ("zero-one", "log", "mass")
     further = [name for name in ("absolute", "quadratic") if name != loss] if numbers else []
     further += ["zero-one"] if loss == "log" else []
     return Errors(
         loss=loss,
-        unit=UNITS.get(loss, f"{loss} loss"),
+        unit=unit_of(loss),
         scores=scores(loss),
         n_held=float(counts.sum()),
         how=how,
-        others=tuple((UNITS[name], scores(name)) for name in further),
+        others={UNITS[name]: scores(name) for name in further},
     )
+
+
+def how_measured(n_parts: int) -> str:
+    """Which observations errors were measured on, and what predicted them."""
+    if n_parts > 1:
+        return f"{n_parts}-fold cross-fitting: the same model with the same settings, fitted without each fold in turn"
+    return "a tenth of the observations, held out from a fit of the same model with the same settings"
+
+
+def pooled_errors(parts: Sequence[Errors]) -> Errors | None:
+    """Errors over all parts: means, of squares where they are roots of mean squares."""
+    if not parts:
+        return None
+    weights = [part.n_held for part in parts]
+    first = parts[0]
+    others = {unit: _mean_scores(unit, [part.others[unit] for part in parts], weights) for unit in first.others}
+    scores = _mean_scores(first.unit, [part.scores for part in parts], weights)
+    return replace(first, scores=scores, n_held=float(sum(weights)), how=how_measured(len(parts)), others=others)
+
+
+def _mean_scores(unit: str, parts: Sequence[Mapping[str, float]], weights: Sequence[float]) -> dict[str, float]:
+    power = 2 if unit.startswith("root") else 1
+    return {
+        name: float(np.average([part[name] ** power for part in parts], weights=weights) ** (1 / power))
+        for name in parts[0]
+    }
+
+
+def unit_of(loss: str) -> str:
+    """The unit in which errors by a loss are shown."""
+    return UNITS.get(loss, loss if loss.endswith(("loss", "nats")) or "rate" in loss else f"{loss} loss")
 
 
 def in_unit(value: float, loss: str) -> float:
     """A mean loss in the unit in which errors are shown: the root of a mean square."""
     return float(np.sqrt(max(value, 0.0))) if loss == "quadratic" else value
+
+
+def mean_and_error(values: Floats, weights: Floats) -> tuple[float, float]:
+    """The weighted mean and its standard error."""
+    mean = _mean(values, weights)
+    return mean, float(np.sqrt(((weights * (values - mean)) ** 2).sum()) / weights.sum())
 
 
 def _mean(values: Floats, counts: Floats) -> float:
@@ -287,16 +300,16 @@ def side_by_side(
 ) -> dict[str, list[Compared]]:
     """By measure: what was measured and what is guaranteed, of the model and of simple rules.
 
-    ``certificates`` have loss, value, empirical and n_tuples; ``constants`` are what the same theorems guarantee
+    ``certificates`` have loss, value, empirical and n_observations; ``constants`` are what the same theorems guarantee
     for one constant answer, by the same names. Each certificate stands beside the loss on its own rows.
     """
     found: dict[str, list[Compared]] = {}
     if errors is not None:
-        found[errors.unit] = [Compared(score.name, score.value, errors.n_held, None) for score in errors.scores]
+        found[errors.unit] = [Compared(name, value, errors.n_held, None) for name, value in errors.scores.items()]
     for name, one in certificates.items():
-        lines = found.setdefault(UNITS.get(one.loss, f"{one.loss} loss"), [])
+        lines = found.setdefault(unit_of(one.loss), [])
         measured, value = in_unit(one.empirical, one.loss), in_unit(one.value, one.loss)
-        lines.append(Compared(f"certified from the {name}", measured, one.n_tuples, value))
+        lines.append(Compared(f"certified from the {name}", measured, one.n_observations, value))
         if name in constants:
             value = in_unit(constants[name], one.loss)
             lines.append(Compared(f"one constant, certified like the {name}", None, None, value))

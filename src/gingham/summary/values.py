@@ -32,6 +32,7 @@ from gingham.fitting.merging import cut, leaves_below, nodes_left
 from gingham.storage import savable
 
 SMOOTHING = 1.0  # counts that an average block is filled up with, in proportion to what chance expects
+STEADY = 10.0  # numbers with nothing to say, against which the sum of an item's is weighed
 SHRINK = 5.0  # observations with nothing to say that every block of numbers or labels starts from
 
 
@@ -39,7 +40,6 @@ class Measure(ABC):
     """Sums of a block are an array (…, K)."""
 
     name: ClassVar[str]
-    unit: ClassVar[str]  # of a gain
 
     @abstractmethod
     def cost(self, sums: Floats) -> Floats:
@@ -65,6 +65,14 @@ class Measure(ABC):
     def deviations(self, profiles: Floats) -> Floats:
         """How items (n, columns, K) differ from all of them together, shrunken: a vector each, (n, …)."""
 
+    @abstractmethod
+    def telling(self, sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
+        """How much each item of the other side tells of a cluster, and a value for people.
+
+        From the sums of the members with every item, and those of all, (items, K). Items that say the opposite have
+        negative scores; of labels there is one text per item and label.
+        """
+
     def observed(self, sums: Floats) -> Floats:
         """How many observations lie behind sums (…, K), shape (…)."""
         return np.asarray(sums.sum(axis=-1))
@@ -89,7 +97,6 @@ class Lift(Measure):
     """Counts: a block is there more or less often than its row and its column lead one to expect."""
 
     name = "lift"
-    unit = "nats per count"
 
     def cost(self, sums: Floats) -> Floats:
         return code_length(sums[..., 0])  # a merge loses N times the weighted Jensen-Shannon divergence
@@ -127,6 +134,11 @@ class Lift(Measure):
         own = (n + SHRINK * share) / (n.sum(axis=1, keepdims=True) + SHRINK)
         return np.asarray((own - share) / np.sqrt(np.maximum(share, 1e-12)))
 
+    def telling(self, sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
+        p, share = (one[:, 0] / max(float(one.sum()), 1e-300) for one in (sums, totals))
+        lift = p / np.maximum(share, 1e-300)
+        return np.where(p > share, xlogy(p, lift), 0.0), lift  # p(i|c) ln p(i|c)/p(i)
+
     def constants(self) -> dict[str, float]:
         return {"smoothing": SMOOTHING}
 
@@ -135,7 +147,6 @@ class Difference(Measure):
     """Numbers: a block is higher or lower than the averages of row and column say. K = 2: how many, their sum."""
 
     name = "difference"
-    unit = "squares a number"
 
     def cost(self, sums: Floats) -> Floats:
         n, s = sums[..., 0], sums[..., 1]
@@ -164,6 +175,10 @@ class Difference(Measure):
         weight = profiles[..., 0].sum(axis=0) / max(float(profiles[..., 0].sum()), 1e-300)
         return self.mean(profiles.astype(np.float64)) * np.sqrt(weight)
 
+    def telling(self, sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
+        n, e = sums.T
+        return e / np.sqrt(n + STEADY), e / (n + SHRINK)
+
     def constants(self) -> dict[str, float]:
         return {"shrink": SHRINK}
 
@@ -172,7 +187,6 @@ class Labels(Measure):
     """Names: which label a block has, against their shares overall. K = |Y|: how many of each."""
 
     name = "labels"
-    unit = "nats a label"
 
     def cost(self, sums: Floats) -> Floats:
         return np.asarray(code_length(sums).sum(axis=-1))
@@ -195,6 +209,11 @@ class Labels(Measure):
         overall = n.sum(axis=(0, 1)) / max(float(n.sum()), 1e-300)
         share = (n + SHRINK * overall) / (n.sum(axis=-1, keepdims=True) + SHRINK)
         return np.asarray(((share - overall) * np.sqrt(weight)[:, None]).reshape(len(n), -1))
+
+    def telling(self, sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
+        overall = (totals + 1.0) / (totals.sum(axis=1, keepdims=True) + totals.shape[1])
+        lift = (sums + overall) / (sums.sum(axis=1, keepdims=True) + 1.0) / overall
+        return np.maximum(xlogy(sums, lift), 0.0).ravel(), lift.ravel()  # n ln p(label|members)/p(label)
 
     def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
         return f"{label} {value:.0%}"
@@ -302,22 +321,26 @@ class Relation:
         sides = (self.sides[first], self.sides[second])
         return replace(self, sides=sides, codes=codes, values=values, weights=weights, both_ways=False, expected=None)
 
-    def sums(self, rows: Ints, columns: Ints, shape: tuple[int, int], squared: bool = False) -> Floats:
-        """Of a pair: sums over blocks (m_1, m_2, K) from the cluster of each row and each column.
-
-        ``squared`` weights, and squares of numbers, give the second moments that standard errors need.
-        """
+    def sums(self, rows: Ints, columns: Ints, shape: tuple[int, int]) -> Floats:
+        """Of a pair: sums over blocks (m_1, m_2, K) from the cluster of each row and each column."""
         at = rows[self.codes[0]].astype(np.int64) * shape[1] + columns[self.codes[1]]
-        weight = self.weight**2 if squared else self.weight
-        n = shape[0] * shape[1]
-        if self.measure == "lift":
-            return np.asarray(np.bincount(at, weight, n), dtype=np.float64).reshape(*shape, 1)
-        values = np.asarray(self.values)
-        if self.measure == "difference":
-            total = np.bincount(at, weight * values, n)
-            return np.stack([np.bincount(at, weight, n), total], axis=-1, dtype=np.float64).reshape(*shape, 2)
-        k = self.n_statistics
-        return np.asarray(np.bincount(at * k + values, weight, n * k), dtype=np.float64).reshape(*shape, k)
+        n, k = shape[0] * shape[1], self.n_statistics
+        if self.measure == "labels":
+            sums = np.bincount(at * k + np.asarray(self.values), self.weight, n * k)
+            return sums.astype(np.float64, copy=False).reshape(*shape, k)
+        parts = [self.weight] if self.measure == "lift" else [self.weight, self.weight * np.asarray(self.values)]
+        sums = np.stack([np.bincount(at, part, n) for part in parts], axis=-1)
+        return sums.astype(np.float64, copy=False).reshape(*shape, k)
+
+    def gains(self, coefficients: Floats, rows: Ints, columns: Ints) -> Floats:
+        """Of a pair: what each entry gains in its block, from the cluster of each row and each column; (N,)."""
+        return self.worth(coefficients[rows[self.codes[0]], columns[self.codes[1]]])
+
+    def worth(self, own: Floats) -> Floats:
+        """⟨coefficients of the block of each entry, its statistics⟩, (N,), from those coefficients, (N, K)."""
+        if self.measure == "labels":
+            return np.asarray(own[np.arange(len(own)), np.asarray(self.values)])
+        return np.asarray(own[:, 0] if self.measure == "lift" else own[:, 0] + own[:, 1] * np.asarray(self.values))
 
     def matrix(self, shape: tuple[int, int], statistic: int | None = None) -> sparse.csr_array:
         """Of a pair: a statistic of every two items, sparse: weights by default, of one label where one is named."""
@@ -372,6 +395,8 @@ class Observed:
         number. None where blocks are the means of their entries.
     distilled : bool
         Whether the clusters are those of a checkerboard that was distilled from the predictions of the model.
+    layers : callable, optional
+        (titles of items by side) → the clusterings of such a model, strongest first.
     loss : str
         The loss in which errors are measured; by default that of the kind of data.
     titles : mapping from the position of a side to names of its items
@@ -387,6 +412,7 @@ class Observed:
     memberships: tuple[Floats | None, ...] = ()
     blocks: Floats | None = None
     distilled: bool = False
+    layers: Callable[[Mapping[int, AnyArray]], tuple[LayerTable, ...]] | None = None
     loss: str = ""
     titles: Mapping[int, AnyArray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -513,6 +539,30 @@ class Cluster:
 
 @savable
 @dataclass(frozen=True, eq=False)
+class LayerTable:
+    """One of the checkerboards that a model adds up.
+
+    Attributes
+    ----------
+    name : str
+    rows, columns : tuple of str
+        Its clusters, by some of their items.
+    values : array of shape (rows, columns)
+        What each block adds to a prediction.
+    """
+
+    name: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Floats
+
+    def to_dict(self) -> dict[str, object]:
+        values = [[_short(v) for v in row] for row in self.values.tolist()]
+        return {"name": self.name, "rows": list(self.rows), "columns": list(self.columns), "values": values}
+
+
+@savable
+@dataclass(frozen=True, eq=False)
 class Side:
     """One side of the data with its merge tree.
 
@@ -596,16 +646,20 @@ class Side:
 
     @property
     def names(self) -> list[str]:
-        """What every item is called."""
+        """The display name of every item."""
         return [str(item) for item in (self.items if self.titles is None else self.titles).tolist()]
 
     def nodes(self, k: int) -> list[int]:
         """The k nodes of a cut, in the order of the tree; cluster number i of that cut is the i-th of them."""
         if not 1 <= k <= self.n_leaves:
-            raise GinghamError(f"{self.name!r} can be read in 1 to {self.n_leaves} clusters, not {k}.")
-        at = {leaf: place for place, leaf in enumerate(self.order.tolist())}
+            raise GinghamError(f"{self.name!r} can be shown in 1 to {self.n_leaves} clusters, not {k}.")
         alive = nodes_left(self.merges, self.n_leaves, k)
-        return sorted(alive, key=lambda node: min(at[leaf] for leaf in self.below[node]))
+        return sorted(alive, key=lambda node: self.place[self.below[node]].min())
+
+    @cached_property
+    def place(self) -> Ints:
+        """The place of each leaf in the order, shape (m,)."""
+        return np.argsort(self.order)
 
     @cached_property
     def below(self) -> list[list[int]]:
@@ -627,28 +681,21 @@ class Side:
         """The clusters of a cut, in order."""
         return [self.clusters[node] for node in self.nodes(k)]
 
-    def linkage(self) -> Floats:
-        """scipy's linkage matrix (m − 1, 4): two nodes, height, number of leaves."""
-        sizes = [float(len(leaves)) for leaves in self.below[self.n_leaves :]]
-        return np.column_stack([self.merges.reshape(-1, 2), self.heights, sizes]).astype(np.float64)
-
     def listed(self, most: int = MOST_ITEMS) -> Ints:
         """Positions of the items with the most data, in the order of the tree, those that speak most first."""
         chosen = np.argsort(-self.mass, kind="stable")[:most]
-        place = np.empty(self.n_leaves, dtype=np.int64)
-        place[self.order] = np.arange(self.n_leaves)
-        return np.asarray(chosen[np.lexsort((-self.strength[chosen], place[self.leaf[chosen]]))])
+        return np.asarray(chosen[np.lexsort((-self.strength[chosen], self.place[self.leaf[chosen]]))])
 
     def to_dict(self, max_items: int = MOST_ITEMS) -> dict[str, object]:
         """Plain values; items are those that `listed` names."""
         chosen = self.listed(max_items)
-        names = self.items if self.titles is None else self.titles
+        names = self.names
         return {
             "name": self.name, "n_items": self.n_items, "n_leaves": self.n_leaves,
             "merges": self.merges.tolist(), "heights": [_short(h) for h in self.heights.tolist()],
             "order": self.order.tolist(), "clusters": [cluster.to_dict() for cluster in self.clusters],
             "items": {
-                "names": [str(name) for name in names[chosen].tolist()],
+                "names": [names[i] for i in chosen.tolist()],
                 "ids": None if self.titles is None else [str(item) for item in self.items[chosen].tolist()],
                 "leaf": self.leaf[chosen].tolist(),
                 "mass": [_short(v) for v in self.mass[chosen].tolist()],
@@ -738,27 +785,21 @@ class Board:
     counts: Floats
     labels: list[list[str]] | None = None
 
+    @property
+    def strengths(self) -> Floats:
+        """From −1 (blue, below what is expected) to 1 (red, above), shape (k_1, k_2); of labels, their shares."""
+        if self.measure == "labels":
+            return self.values
+        if self.measure == "lift":
+            logs = np.log(np.maximum(self.values, 1e-9))
+            return np.asarray(np.clip(np.where(logs > 0, logs / max(float(logs.max()), 0.2), logs / FEWER), -1, 1))
+        return np.asarray(self.values / max(float(np.abs(self.values).max()), 1e-12))
+
     def text(self, row: int, column: int) -> str:
         """A cell for people: "×3.3", "÷5", "+0.2", "·" where it is as expected."""
         label = None if self.labels is None else self.labels[row][column]
         far = float(np.abs(self.values).max(initial=0.0))
         return measure_named(self.measure).text(float(self.values[row, column]), label, far)
-
-
-@savable
-@dataclass(frozen=True)
-class Score:
-    """What predictions cost on entries they had not seen; smaller is better.
-
-    Attributes
-    ----------
-    name : str
-        "this model", "one constant", "row averages", "column averages", "both averages", "independence".
-    value : float
-    """
-
-    name: str
-    value: float
 
 
 @savable
@@ -772,51 +813,53 @@ class Errors:
         "absolute", "quadratic", "zero-one", "log" or "mass".
     unit : str
         For people: "mean absolute error", "root mean square error", "share of wrong labels", "nats per label".
-    scores : tuple of Score
-        The model first, then baselines.
+    scores : dict from the name of a predictor to its loss
+        The model first, then baselines: "one constant", "row averages", "both averages", "independence".
     n_held : float
         Observations they were measured on.
     how : str
         On which observations, and what the model was fitted on, in a sentence.
-    others : tuple of (unit, scores)
+    others : dict from a unit to scores
         The same in further measures.
     """
 
     loss: str
     unit: str
-    scores: tuple[Score, ...]
+    scores: dict[str, float]
     n_held: float
     how: str
-    others: tuple[tuple[str, tuple[Score, ...]], ...] = ()
+    others: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def model(self) -> float | None:
-        return next((score.value for score in self.scores if score.name == MODEL), None)
+        return self.scores.get(MODEL)
 
     @property
-    def best_baseline(self) -> Score | None:
-        baselines = [score for score in self.scores if score.name != MODEL]
-        return min(baselines, key=lambda score: score.value) if baselines else None
+    def best_baseline(self) -> tuple[str, float] | None:
+        """The name and the loss of the baseline that loses least."""
+        baselines = [(name, value) for name, value in self.scores.items() if name != MODEL]
+        return min(baselines, key=lambda one: one[1]) if baselines else None
 
     @property
     def useful(self) -> bool | None:
         """Whether the model beats every baseline; None where it was not measured."""
         if self.model is None or self.best_baseline is None:
             return None
-        return self.model < self.best_baseline.value
+        return self.model < self.best_baseline[1]
 
     def to_dict(self) -> dict[str, object]:
         return {
             "loss": self.loss, "unit": self.unit, "n_held": self.n_held, "useful": self.useful, "how": self.how,
-            "scores": _plain(self.scores), "others": [[unit, _plain(scores)] for unit, scores in self.others],
+            "scores": _rounded(self.scores), "others": [[unit, _rounded(own)] for unit, own in self.others.items()],
         }  # fmt: skip
 
 
-def _plain(scores: Sequence[Score]) -> list[list[object]]:
-    return [[score.name, _short(score.value)] for score in scores]
+def _rounded(scores: Mapping[str, float]) -> list[list[object]]:
+    return [[name, _short(value)] for name, value in scores.items()]
 
 
 MODEL = "this model"
+FEWER = math.log(8)  # blue goes to an eighth of what is expected: beyond that absences would drown everything
 
 
 @savable
@@ -860,10 +903,8 @@ class Summary:
         Clusters of each side at which to read it; 1 where a side is all alike.
     size_by_rule : tuple of int
         What the rule alone would choose; differs where the user gave small numbers of clusters.
-    shares : tuple of (float, tuple of int)
+    shares : tuple of (float, observation of int)
         Other marks of the sliders: the sizes that keep 50, 80 and 90 % of what the best size knows.
-    path : int array
-        The side whose tree is climbed by each step from all leaves to one block: a single slider for all sides.
     rungs, curve : arrays of shape (r, n_sides) and (r,)
         Sizes, from fine to coarse, and what each gains on held-out entries, per observation; empty where nothing could
         be held out. They are those of a fit without these entries, so the finest may differ from the leaves.
@@ -878,7 +919,11 @@ class Summary:
     errors : Errors or None
     fidelity : float or None
         Of a checkerboard that was distilled from a model with many clusterings: the share of the model's improvement
-        over additive effects, on held-out observations, that it reproduces at this size.
+        over averages (label shares), on held-out observations, that it reproduces at this size.
+    distilled : str
+        The same in a sentence; empty where the clusters are the model's own.
+    layers : tuple of LayerTable
+        The strongest clusterings of a model whose distilled checkerboard reproduces less than a third.
     n_observed : float
     known : KnownColumns or None
         Known columns by which held-out observations are predicted clearly better than by the groups shown.
@@ -900,7 +945,6 @@ class Summary:
     size: tuple[int, ...]
     size_by_rule: tuple[int, ...]
     shares: tuple[tuple[float, tuple[int, ...]], ...]
-    path: Ints
     rungs: Ints
     curve: Floats
     found: bool
@@ -909,6 +953,8 @@ class Summary:
     prediction: str = ""
     errors: Errors | None = None
     fidelity: float | None = None
+    distilled: str = ""
+    layers: tuple[LayerTable, ...] = ()
     n_observed: float = 0.0
     known: KnownColumns | None = None
     notes: tuple[str, ...] = field(default=())
@@ -921,10 +967,10 @@ class Summary:
         best = None if errors is None else errors.best_baseline
         if errors is not None and best is not None and errors.useful is False:
             said.append(
-                f"The model is not better than {best.name}: {errors.unit} {errors.model:.4g} on data it had not seen, "
-                f"against {best.value:.4g}."
+                f"The model is not better than {best[0]}: {errors.unit} {errors.model:.4g} on data it had not seen, "
+                f"against {best[1]:.4g}."
             )
-        if not self.found and best is not None and errors is not None and errors.model == best.value:
+        if not self.found and best is not None and errors is not None and errors.model == best[1]:
             said = []  # a model without groups is the baseline itself
         if not self.found or 1 in self.size:
             said.append(self.verdict)
@@ -941,7 +987,7 @@ class Summary:
             raise GinghamError(f"There is no side {name}: sides are numbered 0 to {len(self.sides) - 1}.")
         return self.sides[name]
 
-    def sized(self, size: Sequence[int] | None = None) -> tuple[int, ...]:
+    def sized(self, size: Sequence[int] | int | None = None) -> tuple[int, ...]:
         """Clusters of each side: the readable ones, or those asked for, never more than there are leaves."""
         if size is None:
             return self.size
@@ -952,11 +998,20 @@ class Summary:
             raise GinghamError(f"size={size!r}: give one number for each of {len(self.sides)} sides.")
         return tuple(min(k, side.n_leaves) for k, side in zip(wanted, self.sides))
 
+    def labels_at(self, size: Sequence[int] | int | None = None) -> tuple[Ints, ...]:
+        """The cluster (from 0) of every item of each side, merged along the trees of the model's own clusters.
+
+        The readable number of clusters by default, as in tables, which count clusters from 1; with as many clusters as
+        the model has, the partition is that of its ``labels_``.
+        """
+        wanted = self.size if size is None else np.broadcast_to(size, (len(self.sides),)).tolist()
+        return tuple(side.labels_at(int(k)) for side, k in zip(self.sides, wanted))
+
     def meeting(self, side: int) -> BlockTable:
         """The table in which a side first meets another."""
         return next(table for table in self.tables if side in table.sides)
 
-    def memberships(self, side: int, size: Sequence[int] | None = None) -> Floats:
+    def memberships(self, side: int, size: Sequence[int] | int | None = None) -> Floats:
         """Share of each item in each cluster of a cut, shape (n, k)."""
         return self.sides[side].memberships(self.sized(size)[side])
 
@@ -967,13 +1022,13 @@ class Summary:
         length = np.linalg.norm(found, axis=1)
         return np.asarray(found @ found[item] / np.maximum(length * length[item], 1e-12))
 
-    def clusters(self, size: Sequence[int] | None = None) -> Iterator[tuple[Side, int, Cluster]]:
+    def clusters(self, size: Sequence[int] | int | None = None) -> Iterator[tuple[Side, int, Cluster]]:
         """Every cluster of a cut: its side, its number from 1, and what is said of it."""
         for side, k in zip(self.sides, self.sized(size)):
             for number, cluster in enumerate(side.cut(k), start=1):
                 yield side, number, cluster
 
-    def board(self, size: Sequence[int] | None = None, table: int = 0) -> Board:
+    def board(self, size: Sequence[int] | int | None = None, table: int = 0) -> Board:
         """The blocks of two sides at a cut (the readable one by default)."""
         found = self.tables[table]
         at = self.sized(size)
@@ -993,19 +1048,26 @@ class Summary:
             "tables": [table.to_dict() for table in self.tables],
             "size": list(self.size), "size_by_rule": list(self.size_by_rule),
             "shares": [[share, list(size)] for share, size in self.shares],
-            "path": self.path.tolist(), "rungs": self.rungs.tolist(), "curve": [_short(v) for v in self.curve.tolist()],
+            "rungs": self.rungs.tolist(), "curve": [_short(v) for v in self.curve.tolist()],
             "found": self.found, "verdict": self.verdict, "why": self.why, "prediction": self.prediction,
             "errors": None if self.errors is None else self.errors.to_dict(), "fidelity": self.fidelity,
+            "distilled": self.distilled, "layers": [layer.to_dict() for layer in self.layers],
             "known": None if self.known is None else self.known.text, "n_observed": self.n_observed,
             "notes": list(self.notes),
         }  # fmt: skip
 
     def __str__(self) -> str:
-        lines = [self.verdict, "" if self.known is None else self.known.text, self.why]
+        lines = [self.verdict, self.distilled, "" if self.known is None else self.known.text, self.why]
         for side, number, cluster in self.clusters():
             facts = "; ".join(str(fact) for fact in cluster.facts)
             lines.append(f"{side.name} {number}: {cluster.name} ({cluster.size:,}){'; ' + facts if facts else ''}")
         return "\n".join(line for line in lines if line)
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        from gingham.summary.card import summary_card
+
+        return summary_card(self)
 
 
 def _short(value: float) -> float:
@@ -1050,9 +1112,13 @@ class WideTable:
         What to call what stands in the cells.
     zeros : bool
         Whether zeros were observed, or only say that nothing was counted.
+    steps : dict or None
+        Where the columns are questions with answers of their own: the numbers that stand for the measurements in a
+        column, by its name; other columns hold answers as they are.
     """
 
     axes: tuple[str, str]
     columns: tuple[str, ...]
     label: str
     zeros: bool
+    steps: Mapping[str, Sequence[float]] | None = None

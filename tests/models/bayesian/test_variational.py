@@ -248,11 +248,11 @@ def test_predictive_density_is_the_mixture():
 def test_refusals():
     rng = np.random.default_rng(0)
     problem = random_problem(rng, "gaussian")
-    with pytest.raises(GinghamError, match=r"from 0\.01 on"):
+    with pytest.raises(GinghamError, match=r"≥ 0\.01"):
         start_of(problem, rng, alpha=(0.001, 1.0))
     with pytest.raises(GinghamError, match="approximation='both'"):
         Variational("both")
-    graph = replace(problem, structure=Structure((problem.structure.modes[0],), ((0, 0),)))
+    graph = replace(problem, structure=Structure((problem.structure.modes[0],), ((0, 0, 0),)))
     start = start_of(problem, rng)
     with pytest.raises(GinghamError, match="two modes"):
         Variational().solve(graph, start)

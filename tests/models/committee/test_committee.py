@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gingham as gg
 from gingham.models.layers import Sampler
@@ -17,16 +16,6 @@ def _unseen_ids_are_expected():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gg.UnseenItemsWarning)
         yield
-
-
-@parametrize_with_checks(
-    [
-        gg.Committee(gg.CoClusteringRegressor(max_iter=3), n_members=2),
-        gg.Committee(gg.CoClusteringClassifier(max_iter=20), n_members=2),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -93,16 +82,6 @@ def test_layered_members_average_means_and_cuts(stars) -> None:
     distribution = np.mean([m.predict_distribution(X) for m in model.members_], axis=0)
     np.testing.assert_allclose(model.predict_distribution(X), distribution)
     assert set(model.predict(X, rule="median")) <= {1.0, 2.0, 3.0, 4.0, 5.0}
-
-
-def test_a_file_keeps_the_committee(stars, tmp_path) -> None:
-    X, y = stars
-    model = gg.Committee(gg.CoClusteringRegressor(**MEMBER), 3, cross=True, random_state=0).fit(X, y)
-    model.save(tmp_path / "committee.gingham")
-    back = gg.load(tmp_path / "committee.gingham")
-    np.testing.assert_array_equal(back.predict_distribution(X), model.predict_distribution(X))
-    np.testing.assert_array_equal(back.fold_predictions_, model.fold_predictions_)
-    assert back.estimator.get_params()["beta"] == 1.0
 
 
 def test_bad_requests_are_refused_with_a_sentence(stars) -> None:

@@ -31,7 +31,7 @@ def test_the_certificate_finds_the_planted_number(beta: float) -> None:
     assert model.n_clusters_ == (5, 5)
     tried = model.sizes_tried_
     assert tried[5] == min(tried.values())
-    assert tried[5] < tried[1] < log(X.size) + 1e-9  # one cluster codes no worse than the uniform law
+    assert tried[5] < tried[1] < log(X.size) + 1e-9  # one cluster codes no worse than the uniform distribution
     assert model.certify(X, population=X.shape).value <= tried[5] + 0.05
 
 
@@ -49,8 +49,8 @@ def test_the_value_is_the_certificate_with_the_union_over_sizes() -> None:
         hard = [np.eye(size)[labels] for labels in blocks.labels]
         certificate = certify(hard, count_sample(X), bound="density")
         assert certified_length(blocks, X) == pytest.approx(certificate.value)
-        for mode in (0, 1):
-            assert certificate.terms[f"mode {mode}: number of clusters"] == pytest.approx(log(size * (size + 1)))
+        for mode in ("row", "column"):
+            assert certificate.terms[f"{mode}: number of clusters"] == pytest.approx(log(size * (size + 1)))
     assert sum(1 / (m * (m + 1)) for m in range(1, 10**5)) == pytest.approx(1.0, abs=1e-4)
 
 
@@ -73,12 +73,12 @@ def test_unknown_criteria_and_weights_are_refused() -> None:
     X = draw(density(), 500, 0)
     with pytest.raises(gg.GinghamError, match="criterion='fame' is unknown"):
         gg.CoOccurrenceClustering(criterion="fame").fit(X)
-    with pytest.raises(gg.GinghamError, match="not whole numbers"):
+    with pytest.raises(gg.GinghamError, match="integer counts"):
         gg.CoOccurrenceClustering(criterion="certificate").fit(X * 0.5)
 
 
 def test_smoothing_adds_tuples_as_if_the_sides_were_independent() -> None:
-    """Half a tuple for each of four cells: two in all, spread by the margins (4, 4)/8 and (3, 5)/8."""
+    """Half an observation for each of four cells: two in all, spread by the margins (4, 4)/8 and (3, 5)/8."""
     table = np.array([[3.0, 1.0], [0.0, 4.0]])
     expected = np.outer([0.5, 0.5], [3 / 8, 5 / 8])
     by_hand = (table + 2 * expected) / 10 / expected
@@ -89,4 +89,4 @@ def test_smoothing_adds_tuples_as_if_the_sides_were_independent() -> None:
     np.testing.assert_allclose((found * expected).sum(axis=1), [0.5, 0.5])
     np.testing.assert_allclose(smoothed_lift(table, 0.0), table / 8 / expected)
     np.testing.assert_allclose(smoothed_lift(np.array([[2.0, 2.0], [0.0, 0.0]]))[1], [1.0, 1.0])  # an empty side
-    assert smoothed_lift(table)[1, 0] == pytest.approx(4 / 12)  # one tuple a cell where nothing is said
+    assert smoothed_lift(table)[1, 0] == pytest.approx(4 / 12)  # one observation a cell where nothing is said

@@ -13,9 +13,6 @@ from gingham.models.counts.profile_kernels import (
     all_merge_losses,
     block_sums,
     cluster_counts,
-    highest,
-    label_sums,
-    margins,
     merge_down,
     move_counts,
     nearest_profiles,
@@ -59,11 +56,6 @@ def test_nearest_profiles_equal_their_numpy_line(counts: sparse.csr_array) -> No
     assert np.allclose(best, scores.max(axis=1))
 
 
-def test_margins_equal_their_numpy_line(counts: sparse.csr_array) -> None:
-    for found, axis in zip(margins(counts), (1, 0)):
-        assert np.allclose(found, counts.toarray().sum(axis=axis))
-
-
 def test_counts_that_move_equal_counts_that_are_taken_anew(counts: sparse.csr_array) -> None:
     rng = np.random.default_rng(4)
     before, after = rng.integers(0, 5, (2, 12))
@@ -87,16 +79,6 @@ def test_seed_and_own_scores_equal_their_numpy_lines(counts: sparse.csr_array) -
 def test_cluster_counts_equal_their_numpy_line(counts: sparse.csr_array) -> None:
     labels = np.random.default_rng(1).integers(0, 3, 9)
     assert np.allclose(cluster_counts(counts, labels, 4), counts.toarray() @ np.eye(4)[labels])
-
-
-def test_sums_and_scores_of_rows_equal_their_numpy_lines() -> None:
-    rng = np.random.default_rng(0)
-    mine, logs, labels = rng.poisson(0.7, (30, 5)).astype(float), rng.normal(size=(4, 5)), rng.integers(0, 3, 30)
-    assert np.allclose(label_sums(mine, labels, 4), np.eye(4)[labels].T @ mine)
-    found, best = highest(mine, logs)
-    scores = mine @ logs.T
-    assert np.array_equal(found, scores.argmax(axis=1))
-    assert np.allclose(best, scores.max(axis=1))
 
 
 def test_merge_losses_equal_their_numpy_line() -> None:
@@ -130,14 +112,13 @@ def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = sparse.csr_array(rng.poisson(0.3, (50, 37)) * rng.random((50, 37)))
     labels = rng.integers(0, 11, 50)
     table, columns = counts.toarray().T @ np.eye(11)[labels], rng.integers(0, 7, 37)
-    overall, mass, scores = overall_of(counts), table.sum(axis=0), rng.normal(size=(6, 37))
+    overall, mass = overall_of(counts), table.sum(axis=0)
     found = []
     for n in (1, 2, 3):
         monkeypatch.setattr(threads, "available_threads", lambda n=n: n)
         found.append(
             (
                 cluster_counts(counts, columns, 7),
-                *highest(counts.toarray(), scores),
                 *nearest_profiles(counts, table, overall, SMOOTHING),
                 all_merge_losses(table, mass),
             )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, mutual_info_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gingham as gg
 
@@ -22,16 +20,6 @@ def planted(n_features: int = 40, missing: float = 0.5, seed: int = 0) -> np.nda
     table = np.where(rng.random((90, n_features)) < 0.6, likely[T], noise).astype(float)
     table[rng.random(table.shape) < missing] = np.nan
     return table
-
-
-@parametrize_with_checks(
-    [gg.InformationClustering(n_clusters=2, random_state=0)],
-    expected_failed_checks=lambda _: {
-        "check_clustering": "it clusters continuous blobs; as categories all their values differ"
-    },
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_planted_clusters_are_found_and_generalise() -> None:
@@ -101,14 +89,6 @@ def test_mixed_tables_and_bad_input() -> None:
         gg.InformationClustering(0).fit(np.zeros((3, 2)))
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    table = planted(10)
-    model = gg.InformationClustering(3, random_state=0).fit(table)
-    model.save(tmp_path / "m.gingham")
-    again = gg.load(tmp_path / "m.gingham")
-    assert again.unobserved_information(table) == model.unobserved_information(table)
-
-
 def test_features_that_formed_the_clusters_prove_nothing(tmp_path) -> None:
     """Noise: on the features of the fit the clusters seem to tell much, and a lower bound on that would be false."""
     rng = np.random.default_rng(0)
@@ -119,7 +99,7 @@ def test_features_that_formed_the_clusters_prove_nothing(tmp_path) -> None:
     new = rng.integers(0, 2, (20, 30)).astype(float)
     for one in (model, loaded):
         for mixed in (table, table[:, ::-1], table[:, 7:9], np.hstack([new, table[:, :1]]), 1.0 + table):
-            with pytest.raises(gg.RefusedCertificate, match="took part in forming the clusters"):
+            with pytest.raises(gg.RefusedCertificate, match="were used to form the clusters"):
                 one.certify(mixed)
         assert one.certify(new).n_features == 30
     constant = np.hstack([new, np.zeros((20, 1))])

@@ -6,7 +6,18 @@ import numpy as np
 from scipy.special import gammaln, softmax, xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.models.graph.kernels import BERNOULLI, FEW, LEAST, QUADRATIC, RENEWED, SLACK, TIE, TRIED
+from gingham.models.graph.kernels import (
+    DEGREES,
+    EXACT,
+    FEW,
+    LEAST,
+    QUADRATIC,
+    RENEWED,
+    SLACK,
+    TIE,
+    TRIED,
+    Tables,
+)
 
 
 def soft_nodes(
@@ -47,11 +58,13 @@ def hard_nodes(
             sizes[:] = rest + np.eye(len(sizes))[chosen[step]]
 
 
-def estimates(
-    weight: Floats, pairs: Floats, sizes: Floats, complete: bool, kind: int, slope: Floats, dilution: Floats,
-    join: Floats, leave: Floats,
-) -> None:  # fmt: skip
+def estimates(kind: int, complete: bool, tables: Tables) -> None:
     """What blocks would gain by a unit of weight and by a pair, clusters by a node without edges."""
+    weight, pairs, sizes, slope, dilution, join, leave = tables[:7]
+    if kind == DEGREES:
+        step = tables.unit * (1.0 + np.eye(len(weight)))
+        slope[:] = (_xlogx(weight + step) - _xlogx(weight)) / step
+        return
     k = len(sizes)
     times = 1.0 + np.eye(k)  # pairs within a cluster are counted in both orders
     if complete:
@@ -73,56 +86,78 @@ def estimates(
 
 
 def hard_sweep(
-    order: Ints, indptr: Ints, others: Ints, values: Floats, complete: bool, kind: int, beta: float, price: float,
-    labels: Ints, weight: Floats, pairs: Floats, sizes: Floats, slope: Floats, dilution: Floats, join: Floats,
-    leave: Floats, n_moved: Ints, partner: Ints, evaluate_only: bool, chosen: Ints,
+    order: Ints, indptr: Ints, others: Ints, values: Floats, kind: int, complete: bool, beta: float, price: float,
+    labels: Ints, tables: Tables, partner: Ints, evaluate_only: bool, chosen: Ints,
 ) -> None:  # fmt: skip
     """Clusters by the estimate, those few by the node's edges, and the best of them by the objective from scratch."""
+    weight, pairs, sizes, slope, dilution, join, leave, n_moved, codes, degree, shares, unit = tables
     n, k = len(labels), len(sizes)
     listed, pair = _dense(indptr, others, values), _dense(indptr, others, np.ones(len(others)))
     everyone = 1.0 - np.eye(n) if complete else pair
 
-    def tables(labels: Ints) -> tuple[Floats, Floats, Floats]:
+    def sums(labels: Ints) -> tuple[Floats, Floats, Floats]:
         q = np.eye(k)[labels]
         return q.T @ listed @ q, q.T @ everyone @ q, q.sum(axis=0)
 
     def objective(labels: Ints) -> float:
-        weight, pairs, sizes = tables(labels)
-        return float(beta * block_fit(weight, pairs, kind).sum() / 2.0 + price * xlogy(sizes, sizes).sum())
+        weight, pairs, sizes = sums(labels)
+        if kind == EXACT:
+            return -float(block_codes(weight, sizes)[np.triu_indices(k)].sum() - gammaln(sizes + 1.0).sum())
+        growth = price * _xlogx(sizes).sum()
+        if kind == DEGREES:
+            return float(_xlogx(weight).sum() / 2.0 - _xlogx(np.bincount(labels, degree, k)).sum() + growth)
+        return float(beta * block_fit(weight, pairs, kind).sum() / 2.0 + growth)
 
     board = weight, pairs, sizes, complete, kind
     for step, x in enumerate(order):
         here, q = int(labels[x]), np.eye(k)[labels]
         own, count = listed[x] @ q, pair[x] @ q
-        growth = xlogy(sizes + 1.0, sizes + 1.0) - xlogy(sizes, sizes)
-        shrink = xlogy(sizes[here], sizes[here]) - xlogy(sizes[here] - 1.0, sizes[here] - 1.0)
-        most = beta * (leave[here] + _edges(here, own, count, -1.0, *board)) + price * shrink
-        score = beta * (join + own @ slope + (0.0 if complete else count @ dilution)) + price * growth
+        growth = price * (_xlogx(sizes + 1.0) - _xlogx(sizes))
+        score = beta * (join + own @ slope + (0.0 if complete else count @ dilution)) + growth
+        if kind == DEGREES:
+            score -= degree[x] * np.log(shares + unit)
         score[here] = -np.inf
         tried: Ints = np.argsort(-score, kind="stable")[: k - 1 if k <= FEW else TRIED]
         if len(partner):
             tried = partner[[here]][partner[[here]] != here]
+        now = objective(labels)
+
+        def rise(c: int, x: int = int(x), now: float = now) -> float:
+            """What the objective gains when the node goes to c."""
+            return objective(np.where(np.arange(n) == x, c, labels)) - now
+
+        if kind == DEGREES:
+            gains = {int(c): rise(c) for c in tried}
+        else:
+            shrink = price * (_xlogx(sizes[here]) - _xlogx(sizes[here] - 1.0))
+            most = beta * (leave[here] + _edges(here, own, count, -1.0, *board)) + shrink
+            gains = {
+                int(c): beta * (join[c] + _edges(int(c), own, count, 1.0, *board)) + growth[c] - most for c in tried
+            }
+        if kind == EXACT:
+            gains = {c: rise(c) - LEAST for c, gain in gains.items() if gain > -SLACK}
         best = here
-        for c in tried:
-            gain = beta * (join[c] + _edges(int(c), own, count, 1.0, *board)) + price * growth[c]
-            if gain > most + TIE:
-                best, most = int(c), gain
+        for c, gain in gains.items():
+            if gain > (gains[best] if best != here else 0.0 if kind == EXACT else TIE):
+                best = c
+        if not evaluate_only and best != here and rise(best) <= TIE:
+            best = here
         chosen[step] = best
         if evaluate_only or best == here:
             continue
-        moved = labels.copy()
-        moved[x] = best
-        if objective(moved) <= objective(labels) + TIE:
-            chosen[step] = here
-            continue
         labels[x] = best
-        weight[:], now, sizes[:] = tables(labels)
+        weight[:], listed_pairs, sizes[:] = sums(labels)
         if not complete:
-            pairs[:] = now
+            pairs[:] = listed_pairs
         n_moved[0] += 1
-        if n_moved[0] == RENEWED * k:
+        if kind == EXACT:
+            codes[:] = block_codes(weight, sizes)
+        if kind == DEGREES:
+            shares[:] = np.bincount(labels, degree, k)
+            estimates(kind, complete, tables)
+        elif n_moved[0] == RENEWED * k:
             n_moved[0] = 0
-            estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
+            estimates(kind, complete, tables)
 
 
 def _edges(
@@ -141,94 +176,11 @@ def _edges(
     return float(sign * ((fits[1] - fits[0]) / times)[count > 0].sum())
 
 
-def exact_sweep(
-    order: Ints, indptr: Ints, others: Ints, values: Floats, labels: Ints, weight: Floats, sizes: Floats, codes: Floats,
-    slope: Floats, join: Floats, leave: Floats, n_moved: Ints, evaluate_only: bool, chosen: Ints,
-) -> None:  # fmt: skip
-    """Clusters by the estimate, those that the likelihood does not speak against, and the best by the code itself."""
-    k, listed = len(sizes), _dense(indptr, others, values)
-    board = weight, weight, sizes, True, BERNOULLI
-
-    def length(labels: Ints) -> float:
-        """Nats of the blocks, pairs of each once, and of who belongs where."""
-        q = np.eye(k)[labels]
-        blocks = block_codes(q.T @ listed @ q, q.sum(axis=0))
-        return float(blocks[np.triu_indices(k)].sum() - gammaln(q.sum(axis=0) + 1.0).sum())
-
-    for step, x in enumerate(order):
-        here, q = int(labels[x]), np.eye(k)[labels]
-        own = listed[x] @ q
-        growth = _xlogx(sizes + 1.0) - _xlogx(sizes)
-        stay = leave[here] + _edges(here, own, own, -1.0, *board) + _xlogx(sizes[here]) - _xlogx(sizes[here] - 1.0)
-        score = join + own @ slope + growth
-        score[here] = -np.inf
-        best, least, now = here, -LEAST, length(labels)
-        for c in np.argsort(-score, kind="stable")[: k - 1 if k <= FEW else TRIED]:
-            if join[c] + _edges(int(c), own, own, 1.0, *board) + growth[c] > stay - SLACK:
-                moved = np.where(np.arange(len(labels)) == x, c, labels)
-                change = length(moved) - now
-                if change < least:
-                    best, least = int(c), change
-        chosen[step] = best
-        if not evaluate_only and best != here:
-            labels[x] = best
-            q = np.eye(k)[labels]
-            weight[:], sizes[:] = q.T @ listed @ q, q.sum(axis=0)
-            codes[:] = block_codes(weight, sizes)
-            n_moved[0] += 1
-            if n_moved[0] == RENEWED * k:
-                n_moved[0] = 0
-                estimates(weight, weight, sizes, True, BERNOULLI, slope, np.zeros((k, k)), join, leave)
-
-
 def block_codes(weight: Floats, sizes: Floats) -> Floats:
     """ln C(pairs, edges) + ln(pairs + 1) of every block, pairs within a cluster once."""
     once = 1.0 + np.eye(len(sizes))
     pairs, ones = (np.outer(sizes, sizes) - np.diag(sizes)) / once, weight / once
     return gammaln(pairs + 1.0) - gammaln(ones + 1.0) - gammaln(pairs - ones + 1.0) + np.log(pairs + 1.0)
-
-
-def log_slopes(weight: Floats, unit: float, slope: Floats) -> None:
-    """What one more unit adds to ½ Σ W ln W, block by block."""
-    step = unit * (1.0 + np.eye(len(weight)))
-    slope[:] = (_xlogx(weight + step) - _xlogx(weight)) / step
-
-
-def degree_sweep(
-    order: Ints, indptr: Ints, others: Ints, values: Floats, degree: Floats, unit: float, price: float, labels: Ints,
-    weight: Floats, sizes: Floats, shares: Floats, slope: Floats, partner: Ints, evaluate_only: bool, chosen: Ints,
-) -> None:  # fmt: skip
-    """The same with the objective of the degree-corrected model, whose blocks a node changes by its edges alone."""
-    k = len(sizes)
-    listed = _dense(indptr, others, values)
-
-    def tables(labels: Ints) -> tuple[Floats, Floats, Floats]:
-        q = np.eye(k)[labels]
-        return q.T @ listed @ q, q.sum(axis=0), q.T @ degree
-
-    def objective(labels: Ints) -> float:
-        weight, sizes, shares = tables(labels)
-        return float(_xlogx(weight).sum() / 2.0 - _xlogx(shares).sum() + price * _xlogx(sizes).sum())
-
-    for step, x in enumerate(order):
-        here = int(labels[x])
-        own = listed[x] @ np.eye(k)[labels]
-        score = own @ slope - degree[x] * np.log(shares + unit) + price * (_xlogx(sizes + 1.0) - _xlogx(sizes))
-        score[here] = -np.inf
-        tried: Ints = np.argsort(-score, kind="stable")[: k - 1 if k <= FEW else TRIED]
-        if len(partner):
-            tried = partner[[here]]
-        best, most = here, objective(labels)
-        for c in tried:
-            moved = labels.copy()
-            moved[x] = c
-            if objective(moved) > most + TIE:
-                best, most = int(c), objective(moved)
-        chosen[step] = best
-        if not evaluate_only and best != here:
-            labels[x] = best
-            weight[:], sizes[:], shares[:] = tables(labels)
-            log_slopes(weight, unit, slope)
 
 
 def uneven_halves(indptr: Ints, others: Ints, values: Floats, labels: Ints, chance: Floats) -> Ints:

@@ -103,13 +103,13 @@ def test_degrees_alone_expect_the_edges_that_nodes_have():
 def test_hubs_are_corrected_for_and_even_degrees_are_not():
     hubs = gg.GraphClustering(random_state=0).fit(HUBS.adjacency)
     assert hubs.degree_choice_.corrected
-    assert hubs.degree_model_ is not None
+    assert hubs._degree_model is not None
     assert hubs.degree_choice_.corrected_loss < hubs.degree_choice_.plain_loss
     asked = gg.GraphClustering(degree_correction=True, random_state=0).fit(HUBS.adjacency)
     np.testing.assert_array_equal(hubs.labels_, asked.labels_)
     even = gg.GraphClustering(random_state=0).fit(EVEN.adjacency)
     assert not even.degree_choice_.corrected
-    assert even.degree_model_ is None
+    assert even._degree_model is None
     assert adjusted_rand_score(EVEN.labels, even.labels_) > 0.95
     assert "nats per held-out pair" in str(even.degree_choice_)
     assert str(even.degree_choice_)[1:] in " ".join(even.summary_.notes)
@@ -152,10 +152,10 @@ def test_totals_of_both_forms_are_nats_of_the_same_graph():
 @pytest.mark.parametrize(
     ("options", "fit", "words"),
     [
-        ({}, {"directed": True}, "the graph is directed"),
+        ({}, {"directed": True}, "needs an undirected graph"),
         ({}, {"pairs": "listed"}, "only the listed pairs"),
         ({"solver": "nodewise"}, {}, "soft clusters"),
-        ({"objective": "iclust"}, {}, "soft clusters"),
+        ({"solver": "iclust"}, {}, "soft clusters"),
         ({"beta": 2.0}, {}, "beta="),
         ({"loss": "quadratic"}, {}, None),
         ({"degree_correction": True}, {}, "as asked for"),
@@ -202,4 +202,4 @@ def test_a_loaded_model_knows_its_form(tmp_path):
     model.save(tmp_path / "graph.gingham")
     again = gg.load(tmp_path / "graph.gingham")
     assert again.degree_choice_ == model.degree_choice_
-    np.testing.assert_array_equal(again.degree_model_.rates, model.degree_model_.rates)
+    np.testing.assert_array_equal(again._degree_model.rates, model._degree_model.rates)

@@ -1,5 +1,7 @@
 """Compiled graph kernels move in lockstep with the plain ones."""
 
+import copy
+
 import graph_reference
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from gingham.data.graphs import from_graph
 from gingham.datasets import planted_graph
 from gingham.models.graph import kernels as graph
 from gingham.models.graph.fit import graph_problem, search_problem
-from gingham.models.graph.kernels import BERNOULLI, LEAST, QUADRATIC, RENEWED, block_sums
+from gingham.models.graph.kernels import BERNOULLI, DEGREES, EXACT, LEAST, QUADRATIC, RENEWED, block_sums
 from gingham.models.graph.partition import PartitionSearch
 from gingham.models.graph.solvers import BlockMoves, WeightedPairs
 
@@ -27,14 +29,18 @@ def visits(kernel, order, arguments):
     return chosen.tolist()
 
 
+def flat(arguments):
+    return [part for argument in arguments for part in (argument if isinstance(argument, tuple) else (argument,))]
+
+
 def looks(kernel, order, arguments):
     """Where each node would go; whoever looks changes nothing, whatever looked before."""
-    before = [np.copy(argument) for argument in arguments]
+    before = copy.deepcopy(arguments)
     chosen, again = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     kernel(order, *arguments, True, chosen)
     for x in range(len(order)):
         kernel(order[x : x + 1], *arguments, True, again[x : x + 1])
-    for argument, kept in zip(arguments, before):
+    for argument, kept in zip(flat(arguments), flat(before)):
         assert np.array_equal(argument, kept)
     assert np.array_equal(chosen, again)
     return chosen.tolist()
@@ -89,15 +95,21 @@ def some_zeros(rng, indptr, others):
     return (ones | ones.T)[np.repeat(np.arange(n), np.diff(indptr)), others].astype(float)
 
 
-def block_tables(kernel, arrays, labels, k, complete, kind):
-    indptr, others, values = arrays
-    sizes = np.bincount(labels, minlength=k).astype(float)
-    weight = block_sums(indptr, others, values, labels, k)
-    listed = block_sums(indptr, others, np.ones_like(values), labels, k)
-    tables = weight, np.zeros((1, 1)) if complete else listed, sizes
-    guess = np.zeros((k, k), np.float32), np.zeros((k, k), np.float32), np.zeros(k), np.zeros(k)
-    kernel.estimates(*tables, complete, kind, *guess)
-    return tables, guess
+def sweeps(arrays, start, rng, kind, complete, beta, price, partner):
+    """The same sweeps by the compiled kernel and the plain one; returns where the first led every node."""
+    k, orders, results = 7, [rng.permutation(len(start)) for _ in range(3)], []
+    for kernel in (graph, graph_reference):
+        labels = start.copy()
+        tables = BlockMoves(WeightedPairs(*arrays), kind, complete, beta).tables(labels, k)
+        kernel.estimates(kind, complete, tables)
+        arguments = (*arrays, kind, complete, beta, price, labels, tables, partner)
+        looked = looks(kernel.hard_sweep, orders[0], arguments)
+        chosen = [visits(kernel.hard_sweep, order, arguments) for order in orders]
+        results.append((looked, chosen, labels, *tables))
+    assert results[0][:2] == results[1][:2]
+    for compiled, plain in zip(results[0][2:], results[1][2:]):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
+    return np.count_nonzero(np.array(chosen[0]) != start[orders[0]])
 
 
 @pytest.mark.parametrize("partner", PARTNERS.values(), ids=PARTNERS)
@@ -108,41 +120,25 @@ def test_hard_sweep(kind, complete, partner):
     rng, (indptr, others, values), start = example(2, n=100, k=7)
     if not complete:
         values = some_zeros(rng, indptr, others)
-    orders = [rng.permutation(len(start)) for _ in range(3)]
-    results = []
-    for kernel in (graph, graph_reference):
-        labels = start.copy()
-        tables, guess = block_tables(kernel, (indptr, others, values), labels, 7, complete, kind)
-        n_moved = np.zeros(1, np.int64)
-        arguments = (indptr, others, values, complete, kind, 30.0, 0.1, labels, *tables, *guess, n_moved, partner)
-        looked = looks(kernel.hard_sweep, orders[0], arguments)
-        chosen = [visits(kernel.hard_sweep, order, arguments) for order in orders]
-        results.append((looked, chosen, labels, *tables, *guess, n_moved))
-    assert results[0][:2] == results[1][:2]
-    moves = np.count_nonzero(np.array(chosen[0]) != start[orders[0]])
+    moves = sweeps((indptr, others, values), start, rng, kind, complete, 30.0, 0.1, partner)
     assert moves > (RENEWED * 7 if partner is ANYWHERE else 7)
-    for compiled, plain in zip(results[0][2:], results[1][2:]):
-        np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
 
 
-def test_exact_sweep():
-    """More clusters than are tried exactly; estimates are renewed on the way."""
+@pytest.mark.parametrize("partner", PARTNERS.values(), ids=PARTNERS)
+def test_hard_sweep_by_the_exact_code(partner):
     rng, (indptr, others, values), start = example(2, n=100, k=7)
-    pairs = indptr, others, np.ones_like(values)
-    orders = [rng.permutation(len(start)) for _ in range(3)]
-    results = []
-    for kernel in (graph, graph_reference):
-        labels = start.copy()
-        (weight, _, sizes), guess = block_tables(kernel, pairs, labels, 7, True, BERNOULLI)
-        codes, n_moved = kernel.block_codes(weight, sizes), np.zeros(1, np.int64)
-        arguments = (*pairs, labels, weight, sizes, codes, guess[0], *guess[2:], n_moved)
-        looked = looks(kernel.exact_sweep, orders[0], arguments)
-        chosen = [visits(kernel.exact_sweep, order, arguments) for order in orders]
-        results.append((looked, chosen, labels, weight, sizes, codes, guess[0], *guess[2:], n_moved))
-    assert results[0][:2] == results[1][:2]
-    assert np.count_nonzero(np.array(chosen[0]) != start[orders[0]]) > RENEWED * 7
-    for compiled, plain in zip(results[0][2:], results[1][2:]):
-        np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
+    moves = sweeps((indptr, others, np.ones_like(values)), start, rng, EXACT, True, 1.0, 1.0, partner)
+    assert moves > (RENEWED * 7 if partner is ANYWHERE else 7)
+
+
+@pytest.mark.parametrize("partner", PARTNERS.values(), ids=PARTNERS)
+@pytest.mark.parametrize("share_of_zeros", [0.0, 0.9])
+def test_hard_sweep_with_degrees(share_of_zeros, partner):
+    """Listed pairs may have weight 0, more of them at a node than there are clusters."""
+    rng, (indptr, others, values), start = example(3, k=7)
+    kept = np.triu(rng.random((40, 40)) >= share_of_zeros)
+    values = values * (kept | kept.T)[np.repeat(np.arange(40), np.diff(indptr)), others]
+    assert sweeps((indptr, others, values), start, rng, DEGREES, True, 1.0, 1.0, partner) > 0
 
 
 def test_exact_sweeps_end_where_no_single_move_shortens_the_code():
@@ -168,15 +164,14 @@ def test_sweeps_end_where_no_single_move_helps(kind, complete):
     rng, (indptr, others, values), start = example(4, k=4)
     if not complete:
         values = some_zeros(rng, indptr, others)
-    labels = start.copy()
+    labels, moves = start.copy(), BlockMoves(WeightedPairs(indptr, others, values), kind, complete, 3.0)
 
     def objective(labels):
-        (weight, pairs, sizes), _ = block_tables(graph, (indptr, others, values), labels, 4, complete, kind)
+        weight, pairs, sizes = moves.tables(labels, 4)[:3]
         pairs = np.outer(sizes, sizes) - np.diag(sizes) if complete else pairs
         fits = graph_reference.block_fit(weight, pairs, kind).sum() / 2
         return 3.0 * fits + (sizes * np.log(np.maximum(sizes, 1))).sum()
 
-    moves = BlockMoves(WeightedPairs(indptr, others, values), complete, kind, 3.0)
     heights = [objective(labels)]
     for _ in range(20):
         labels = moves.improve(labels, 4, rng, n_sweeps=1)
@@ -187,33 +182,6 @@ def test_sweeps_end_where_no_single_move_helps(kind, complete):
             moved = labels.copy()
             moved[x] = c
             assert objective(moved) <= heights[-1] + 1e-6
-
-
-@pytest.mark.parametrize("partner", PARTNERS.values(), ids=PARTNERS)
-@pytest.mark.parametrize("share_of_zeros", [0.0, 0.9])
-def test_degree_sweep(share_of_zeros, partner):
-    """Listed pairs may have weight 0, more of them at a node than there are clusters."""
-    rng, (indptr, others, values), start = example(3, k=7)
-    owner = np.repeat(np.arange(40), np.diff(indptr))
-    kept = np.triu(rng.random((40, 40)) >= share_of_zeros)
-    values = values * (kept | kept.T)[owner, others]
-    degree = np.bincount(owner, values, minlength=40)
-    orders = [rng.permutation(len(start)) for _ in range(3)]
-    results = []
-    for kernel in (graph, graph_reference):
-        labels, sizes = start.copy(), np.bincount(start, minlength=7).astype(float)
-        weight = block_sums(indptr, others, values, labels, 7)
-        shares = np.bincount(labels, degree, minlength=7).astype(float)
-        slope = np.zeros((7, 7), np.float32)
-        kernel.log_slopes(weight, 1.0, slope)
-        arguments = (indptr, others, values, degree, 1.0, 1.0, labels, weight, sizes, shares, slope, partner)
-        looked = looks(kernel.degree_sweep, orders[0], arguments)
-        chosen = [visits(kernel.degree_sweep, order, arguments) for order in orders]
-        results.append((looked, chosen, labels, weight, sizes, shares, slope))
-    assert results[0][:2] == results[1][:2]
-    assert results[0][1][0] != start[orders[0]].tolist()
-    for compiled, plain in zip(results[0][2:], results[1][2:]):
-        np.testing.assert_allclose(compiled, plain, rtol=1e-6, atol=1e-9)
 
 
 def test_block_sums():

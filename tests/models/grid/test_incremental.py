@@ -1,4 +1,4 @@
-"""New items folded in, new tuples added."""
+"""New items folded in, new observations added."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_layers_that_go_on_learn_from_old_users_too(table) -> None:
     before = model.partial_fit(X[first], y[first]).predict(X[known])
     after = model.partial_fit(X[later], y[later]).predict(X[known])
     assert np.mean(np.abs(after - y[known])) < 0.9 * np.mean(np.abs(before - y[known]))
-    # After fit the tuples are not at hand: new items are folded in, old ones stay as they were.
+    # After fit the observations are not at hand: new items are folded in, old ones stay as they were.
     only = model.fit(X[first], y[first]).partial_fit(X[later], y[later]).predict(X[known])
     np.testing.assert_allclose(only, before, atol=1e-6)
 

@@ -63,6 +63,16 @@ def test_a_board_that_adds_nothing_falls_to_one_cell():
     assert gg.CoClusteringRegressor((3, 2), loss="quadratic", random_state=0).fit(X, y).n_clusters_ == (3, 2)
 
 
+@pytest.mark.parametrize("seed", [0, 5, 8, 10])
+def test_tastes_beside_averages_are_found_among_few_noisy_ratings(seed):
+    rng = np.random.default_rng(seed)
+    X = np.argwhere(rng.random((150, 120)) < 0.3)
+    y = 3 + 0.5 * rng.standard_normal(150)[X[:, 0]] + 0.5 * rng.standard_normal(120)[X[:, 1]]
+    y += np.where(X.sum(axis=1) % 2, 0.4, -0.4) + 0.9 * rng.standard_normal(len(X))
+    model = gg.CoClusteringRegressor(alphabet=STARS, random_state=0).fit(X, np.clip(np.round(y), 1, 5))
+    assert model.n_clusters_ == (2, 2), model.selection_
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_clusters", [(4, 4), "auto"])
 def test_planted_boards_stay_plain_and_are_found(seed, n_clusters):
@@ -115,10 +125,10 @@ def test_in_sample_certificates_are_refused_and_others_hold():
     assert median == pytest.approx(np.mean(np.abs(model.predict(X_new, rule="median") - y_new)))
     gibbs = gg.certify(model, X_new, y_new, bound="holdout").empirical
     posterior = model.posterior_
-    codes = [mode.encode(column) for mode, column in zip(model.item_modes(), X_new.T)]
+    codes = [mode.encode(column) for mode, column in zip(model._item_modes(), X_new.T)]
     values = posterior.cells[0].values(posterior.answers[0]).ravel()
     drawn = np.clip(posterior.offsets.at(codes)[:, None] + values, 1, 5)
-    expected = (posterior.cell_laws(codes) * np.abs(drawn - y_new[:, None])).sum(axis=1).mean()
+    expected = (posterior.cell_distributions(codes) * np.abs(drawn - y_new[:, None])).sum(axis=1).mean()
     assert gibbs == pytest.approx(expected)
 
 

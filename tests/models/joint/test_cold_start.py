@@ -8,7 +8,8 @@ from scipy.special import softmax
 from gingham.cells import Absolute, Logarithmic
 from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.models.joint.fit import joint_start, own_tuples, place_cold
+from gingham.fitting.starts import make_start
+from gingham.models.joint.cold_start import own_tuples, place_cold
 
 
 def some_problem():
@@ -23,7 +24,7 @@ def some_problem():
     has = rng.integers(0, 2, 30)
     genres = Sample(modes[1:], tuple(at.astype(np.int32)), has.astype(float), bit, has.astype(np.int32))
     problem = Problem(structure, (ratings, genres), (Absolute(stars), Logarithmic(bit)), (1.0, 0.5))
-    return problem, joint_start("random", problem, (2, 3, 3), rng)
+    return problem, make_start("random", problem, (2, 3, 3), rng)
 
 
 def test_only_cold_items_move_and_answers_stay():

@@ -8,9 +8,9 @@ import pytest
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.fitting.projection import Projection
+from gingham.fitting.projection import Projection, mode_cost
 from gingham.fitting.schedules import Constant
-from gingham.models.joint.fit import Joint, joint_start, mode_cost
+from gingham.fitting.starts import make_start
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)
 CELLS = [ZeroOne(ALPHABET), Absolute(ALPHABET), Logarithmic(ALPHABET), Quadratic(ALPHABET)]
@@ -33,7 +33,7 @@ def random_problem(seed, repeats):
         betas.append(float(rng.choice([0.05, 0.3, 1.0, 4.0])))
     problem = Problem(Structure(modes, tuple(factors), frozen), tuple(samples), tuple(cells), tuple(betas))
     sizes = [mode.n_items if at in frozen else int(rng.integers(1, 5)) for at, mode in enumerate(modes)]
-    return problem, joint_start("random", problem, sizes, rng), rng
+    return problem, make_start("random", problem, sizes, rng), rng
 
 
 @pytest.mark.parametrize("repeats", [False, True])
@@ -46,7 +46,7 @@ def test_objective_never_rises_and_is_the_one_reported(seed, repeats):
     settled = start
     for relation, sample in enumerate(problem.samples):
         settled = settled.refit(sample, relation)
-    solution = Joint(Constant(), tol=0.0, max_iter=10).solve(problem, settled)
+    solution = Projection(Constant(), tol=0.0, max_iter=10).solve(problem, settled)
     totals = np.concatenate([[problem.objective(settled).total], solution.trace.totals])
     assert np.diff(totals).max() <= 1e-11 * max(1.0, abs(totals[0]))
     moved = [r for r, f in enumerate(problem.structure.factors) if set(f) - set(problem.structure.frozen)]
@@ -68,10 +68,3 @@ def test_mode_cost_is_the_derivative_of_the_losses(seed):
         return float(np.dot(objective.betas, objective.losses))
 
     assert (loss(1e-5) - loss(-1e-5)) / 2e-5 == pytest.approx(float((cost * direction).sum()), rel=1e-5, abs=1e-4)
-
-
-def test_without_repeats_it_is_the_projection():
-    problem, start, _ = random_problem(4, repeats=False)
-    a = Joint(Constant(), tol=0.0, max_iter=5).solve(problem, start)
-    b = Projection(Constant(), tol=0.0, max_iter=5).solve(problem, start)
-    np.testing.assert_allclose(a.trace.totals, b.trace.totals, rtol=1e-12)

@@ -1,8 +1,5 @@
 """Basket layers in torch: predictions beside the compiled ones, whole fits, and where chains run."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -11,7 +8,7 @@ torch = pytest.importorskip("torch")
 import gingham as gg  # noqa: E402
 from gingham.data import Sample  # noqa: E402
 from gingham.errors import GinghamError  # noqa: E402
-from gingham.models.layers import Sampler, design, draws, fit  # noqa: E402
+from gingham.models.layers import Sampler, chain_torch, design, draws, fit  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +45,9 @@ def test_predictions_equal_the_compiled_ones(likelihood, dated, monkeypatch):
     asked = np.array([[0, 1], [3, 3], [999, 2], [5, 999], [999, 999], [100, 7], [100, 3], [7, 3]])
     when = None if not dated else np.array([1e5, np.nan, 2e5, 3e5, np.nan, 4e5, 5e5, 9e9])
     expected = fitted.predict(asked, time=when), fitted.predict_distribution(asked, time=when)
-    quantiles = fitted.predict_quantiles(asked, [0.2, 0.7], time=when)
     monkeypatch.setattr(draws, "predicts_on_device", lambda n_lookups: True)
     np.testing.assert_allclose(fitted.predict(asked, time=when), expected[0], atol=2e-6)
     np.testing.assert_allclose(fitted.predict_distribution(asked, time=when), expected[1], atol=2e-6)
-    np.testing.assert_allclose(fitted.predict_quantiles(asked, [0.2, 0.7], time=when), quantiles, atol=2e-5)
 
 
 def test_a_fit_through_torch_predicts_as_well_and_repeats_itself():
@@ -72,37 +67,19 @@ def test_where_chains_run(monkeypatch):
     X, y, _ = ratings()
     sample = Sample.of([X[:, 0], X[:, 1]], y)
     problem = design.make_problem(sample, None, None, {}, design.EFFORTS["default"], (4, 4))
-    assert fit.runs_on_device(problem, "torch")
-    assert not fit.runs_on_device(problem, "compiled")
-    monkeypatch.setattr(fit, "has_gpu", lambda: True)
-    assert not fit.runs_on_device(problem, "auto")  # too small to pay
+
+    def on_device(backend):
+        return isinstance(fit.layout_for(problem, backend), chain_torch.DeviceLayout)
+
+    assert on_device("torch")
+    assert not on_device("compiled")
+    monkeypatch.setattr("gingham.engine.place.has_gpu", lambda: True)
+    assert not on_device("auto")  # too small to pay
     monkeypatch.setattr(fit, "DEVICE_WORK", 0)
     monkeypatch.setattr(fit, "DEVICE_TOKEN", 0)
-    assert fit.runs_on_device(problem, "auto")
+    assert on_device("auto")
     with pytest.raises(GinghamError, match="'cores' is unknown"):
-        fit.runs_on_device(problem, "cores")
+        on_device("cores")
     monkeypatch.setattr("gingham.models.layers.estimator.has_gpu", lambda: False)
     assert not model(backend="torch", baskets="auto")._has_baskets(2)  # torch draws baskets slowly on cores
     assert model(backend="torch", baskets=2)._has_baskets(2)
-
-
-def test_fits_and_predicts_without_numba():
-    """Machines with a GPU often have torch and no numba."""
-    code = """
-import sys
-sys.modules["numba"] = None
-sys.modules["llvmlite"] = None
-import importlib.util
-found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, package=None: None if name == "numba" else found(name, package)
-import numpy as np
-from gingham.models import LayeredCoClusteringRegressor
-from gingham.models.layers import Sampler
-rng = np.random.default_rng(0)
-X = np.column_stack([rng.integers(0, 20, 300), rng.integers(0, 12, 300)])
-y = rng.integers(1, 6, 300).astype(float)
-model = LayeredCoClusteringRegressor(1, baskets=1, backend="torch", sampler=Sampler(1, 3, 1, noise=1.0))
-print(model.fit(X, y).predict(X[:3]).shape, "numba" in {k for k, v in sys.modules.items() if v is not None})
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "(3,) False", done.stderr

@@ -63,19 +63,16 @@ def test_mean_label_quantiles_and_intervals_belong_to_one_distribution(fitted):
     np.testing.assert_allclose(model.predict(X), probabilities @ STARS, atol=1e-9)
     label = model.predict(X, rule="label")
     np.testing.assert_array_equal(label, STARS[(np.cumsum(probabilities, axis=1) < 0.5).sum(axis=1)])
-    np.testing.assert_array_equal(model.predict_quantiles(X, [0.5])[:, 0], label)
     low, high = model.predict_interval(X, 0.9).T
     assert 0.85 < np.mean((low <= y) & (y <= high)) < 0.98  # whole stars: six seeds cover .915 to .97
     assert error(model, X, y) < 0.8
     assert np.mean(np.abs(label - y)) < np.mean(np.abs(model.predict(X) - y))
-    with pytest.raises(gg.GinghamError, match="levels"):
-        model.predict_quantiles(X, [0.0])
 
 
 def test_intervals_of_cold_start_users_hold_the_share_that_is_asked(fitted):
     """Rows held out told how much is enough for items with labels, and nothing of others."""
     model, X, _ = fitted
-    assert model._intervals.share(0.9) < 0.9  # whole stars hold more than is asked
+    assert model._fits[0].intervals.share(0.9) < 0.9  # whole stars hold more than is asked
     model = copy.deepcopy(model).fold_in(pd.DataFrame({"user": ["by basket"] * 5, "film": range(5)}))
     people = ["nobody", "by basket", X["user"].iloc[0]]
     asked = pd.DataFrame({"user": [one for one in people for _ in range(40)], "film": np.tile(np.arange(40), 3)})
@@ -86,7 +83,7 @@ def test_intervals_of_cold_start_users_hold_the_share_that_is_asked(fitted):
     cold = asked["user"].isin(people[:2]).to_numpy()
     np.testing.assert_array_equal(model.draws_.without_labels(model._codes(asked)), cold)
     assert (held[cold] >= 0.9).all()
-    assert (held[~cold] >= model._intervals.share(0.9)).all()
+    assert (held[~cold] >= model._fits[0].intervals.share(0.9)).all()
     assert (held[~cold] < 0.9).any()
 
 
@@ -138,11 +135,13 @@ def test_real_labels_of_cold_start_users_have_uncalibrated_intervals():
     X, y = ratings()
     y = y + np.random.default_rng(1).normal(0, 0.3, len(y))
     model = gg.LayeredCoClusteringRegressor(**{**SMALL, "sampler": ONE}).fit(X, y)
-    model._intervals = Intervals(LEVELS, LEVELS / 2)
+    model._fits = (replace(model._fits[0], intervals=Intervals(LEVELS, LEVELS / 2)),)
     asked = pd.DataFrame({"user": [0, -7, 0], "film": [3, 3, -7]})
     got = model.predict_interval(asked, 0.8)
-    np.testing.assert_allclose(got[1:], model.predict_quantiles(asked, [0.1, 0.9])[1:])
-    np.testing.assert_allclose(got[0], model.predict_quantiles(asked, [0.3, 0.7])[0])
+    wide, narrow = (
+        model.draws_.quantiles(*model._rows(asked, None), np.array(ends)) for ends in ([0.1, 0.9], [0.3, 0.7])
+    )
+    np.testing.assert_allclose(got, [narrow[0], *wide[1:]])
 
 
 def test_real_labels_have_intervals_that_cover():
@@ -153,7 +152,7 @@ def test_real_labels_have_intervals_that_cover():
     for level in (0.5, 0.9):
         low, high = model.predict_interval(X[1600:], level).T
         assert np.mean((low <= y[1600:]) & (y[1600:] <= high)) == pytest.approx(level, abs=0.12)
-    middle = model.predict_quantiles(X[1600:], [0.1, 0.5, 0.9])
+    middle = model.draws_.quantiles(*model._rows(X[1600:], None), np.array([0.1, 0.5, 0.9]))
     assert (np.diff(middle, axis=1) > 0).all()
     assert error(model, X[1600:], y[1600:]) < 0.9
     with pytest.raises(gg.GinghamError, match="ordinal"):
@@ -363,10 +362,10 @@ def test_few_items_that_are_met_often_have_clusters_of_their_own():
     X, y = factors()
     first, rest = slice(0, 12_000), slice(12_000, None)
     model = gg.LayeredCoClusteringRegressor(sampler=Sampler(n_chains=1), random_state=0).fit(X[first], y[first])
-    assert "each item of 'query'" in str(model.selection_)
+    assert "one cluster per item of 'query'" in str(model.selection_)
     assert all(layer.n_token_clusters == 12 and layer.n_target_clusters == 2 for layer in model.draws_.layers)
     # What is not known of a person is no noise: the noise is nearer to the true 1 than the error is.
-    assert abs(model.noise_ - 1.0) < 0.5 * abs(model._error - 1.0)
+    assert abs(model.noise_ - 1.0) < 0.5 * abs(model._fits[0].error - 1.0)
     usual = gg.LayeredCoClusteringRegressor(n_clusters=4, sampler=Sampler(n_chains=1), random_state=0).fit(
         X[first], y[first]
     )

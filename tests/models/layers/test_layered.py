@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gingham as gg
 from gingham.models.layers import Sampler
@@ -21,13 +20,6 @@ def _unseen_ids_are_expected():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gg.UnseenItemsWarning)
         yield
-
-
-@parametrize_with_checks(
-    [gg.LayeredCoClusteringRegressor(**SMALL), gg.LayeredCoClusteringRegressor(**SMALL, baskets=0)]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def ratings(seed=0, n=(70, 60)):
@@ -109,7 +101,7 @@ def test_an_effect_of_three_items_needs_a_checkerboard_of_all_modes() -> None:
         ({"side": {1: ([1, 1], [[1], [0]])}}, "distinct"),
         ({"side": {1: ([1, 2], [[7], [0]])}}, "from 0 to 1"),
         ({"side": {1: (["a", "b"], [[1], [0]])}}, "another type"),
-        ({"side": {1: ([1, 2], [[1], [0]]), "mode1": ([1, 2], [[1], [0]])}}, "two tables"),
+        ({"side": {1: ([1, 2], [[1], [0]]), "column": ([1, 2], [[1], [0]])}}, "two tables"),
     ],
 )
 def test_bad_settings_are_refused_with_a_sentence(settings, message) -> None:

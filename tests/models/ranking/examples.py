@@ -7,7 +7,6 @@ from model_examples import Example
 rng = np.random.default_rng(5)
 USERS = rng.integers(0, 80, 1200)
 PAIRS = np.column_stack([USERS, 2 * rng.integers(0, 15, 1200) + USERS % 2])
-WIDE = np.column_stack([rng.integers(0, 30, 1500), rng.integers(0, 300, 1500)])  # few users: the ridge's dual form
 TINY = {
     "one pair": ([[0, 0]],),
     "one pair, twice": ([["ann", "tea"], ["ann", "tea"]],),
@@ -28,10 +27,10 @@ EXAMPLES = [
         keeps_nothing=NO_CHECKPOINT,
     ),
     Example(
-        "ranking, dual ridge",
+        "ranking, item ridge",
         gg.BasketRanker(("items",), n_factors=16, random_state=0),
-        (WIDE,),
-        lambda model: model.scores(WIDE[:, 0], WIDE[:, 1]),
+        (PAIRS,),
+        lambda model: model.scores(PAIRS[:, 0], PAIRS[:, 1]),
         checked=gg.BasketRanker(random_state=0),
         excused=EXCUSED,
         keeps_nothing=NO_CHECKPOINT,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from gingham.engine import place
 from gingham.errors import GinghamError
 from gingham.models.ranking import device, kernels
 from gingham.models.ranking.baskets import Baskets
@@ -13,13 +14,15 @@ from gingham.models.ranking.factors import ALPHA, Factors, fit_factors
 from gingham.models.ranking.fit import (
     Choice,
     Settings,
+    _weigh,
+    choose,
     climb,
     default_settings,
     fit_ranking,
-    item_form,
     ndcg,
 )
-from gingham.models.ranking.item_ridge import Prior, dual, primal, ridge_of
+from gingham.models.ranking.item_ridge import primal, ridge_of
+from gingham.models.ranking.walk import walk_scores, walks
 
 
 def drawn(n=40, m=25, share=0.3, seed=0):
@@ -291,24 +294,6 @@ def test_the_prior_changes_the_answer(baskets):
     assert np.abs(ridge_by_hand(baskets, labels, 2.0, 0.7) - ridge_by_hand(baskets, labels, 2.0, 0.0)).max() > 0.005
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.7])
-def test_the_dual_form_is_the_same(baskets, rho):
-    labels = np.arange(baskets.n_items) % 4
-    table = primal(baskets, labels, 2.0, rho, "compiled")
-    assert dual(baskets, labels, 2.0, rho).scores(baskets) == pytest.approx(baskets.taken @ table, abs=1e-3)
-
-
-def test_the_prior_times_rows_is_the_written_out_table():
-    root, labels = np.array([1.0, 2.0, 0.5]), np.array([0, 1, 0])
-    prior = Prior(root, labels, 0.3)
-    together = np.equal.outer(labels, labels)
-    table = (np.eye(3) + 0.3 * together) / np.outer(root, root)
-    assert prior.times(np.eye(3)) == pytest.approx(table)
-    assert prior.diagonal == pytest.approx(np.diag(table))
-    inverse = np.outer(root, root) * (np.eye(3) - together * prior.shrink[labels])
-    assert inverse @ table == pytest.approx(np.eye(3))
-
-
 def test_torch_makes_the_same_tables(baskets):
     pytest.importorskip("torch")
     labels = np.arange(baskets.n_items) % 4
@@ -327,29 +312,25 @@ def test_a_table_that_cannot_be_inverted_gets_a_sentence(backend):
 
 def test_an_unknown_backend_is_refused():
     with pytest.raises(GinghamError, match="backend='gpu' is unknown"):
-        device.on_torch("gpu")
+        place.on_torch("gpu")
 
 
 # together
 
 
 def test_scores_are_the_weighted_sum_of_the_members_however_they_are_kept(baskets, monkeypatch):
-    """One table items × items, or boards and dual form by themselves: the same scores, and shares that add up."""
+    """One table items × items, or boards by themselves: the same scores, and shares that add up."""
     from gingham.models.ranking import fit
 
-    choice = Choice(Settings(5, 2.0, 2.0, 0.4, 2.0, (0.5, 0.3, 0.2)), {}, 0)
+    choice = Choice(Settings(5, 2.0, 2.0, 0.4, 2.0, weights=(0.8, 0.0, 0.2, 0.0)), {}, 0)
     joined = fit_ranking(baskets, choice, 2, 4, np.random.default_rng(0), "compiled")[0]
     monkeypatch.setattr(fit, "MOST_ITEMS", 10)
     apart = fit_ranking(baskets, choice, 2, 4, np.random.default_rng(0), "compiled")[0]
     assert joined.pull is not None
     assert apart.pull is None
-    assert apart.dual is None  # more users than items, and too many items
     assert len(apart.boards) == 2
-    monkeypatch.setattr(fit, "item_form", lambda n, m: "dual")
-    dual_form = fit_ranking(baskets, choice, 2, 4, np.random.default_rng(0), "compiled")[0]
-    scores = joined.scorer("compiled")(baskets)
-    assert dual_form.scorer("compiled")(baskets) == pytest.approx(scores, abs=1e-3)
-    for form in (joined, apart, dual_form):
+    assert apart.scorer("compiled")(baskets) == pytest.approx(joined.scorer("compiled")(baskets), abs=1e-3)
+    for form in (joined, apart):
         mine = baskets.taken[[7]].indices
         whole = form.scorer("compiled")(baskets.of_users(np.array([7])))[0]
         parts = form.shares(mine, np.arange(baskets.n_items))
@@ -357,16 +338,9 @@ def test_scores_are_the_weighted_sum_of_the_members_however_they_are_kept(basket
 
 
 def test_an_item_is_no_reason_for_itself(baskets):
-    choice = Choice(Settings(5, weights=(0.5, 0.5, 0.0)), {}, 0)
+    choice = Choice(Settings(5, weights=(0.5, 0.5, 0.0, 0.0)), {}, 0)
     ranking = fit_ranking(baskets, choice, 2, 4, np.random.default_rng(0), "compiled")[0]
     assert not np.diag(ranking.pull).any()
-
-
-def test_which_form_the_item_ridge_has():
-    assert item_form(6000, 3700) == "primal"
-    assert item_form(140_000, 27_000) == "none"
-    assert item_form(3000, 50_000) == "dual"
-    assert item_form(100, 5000) == "dual"
 
 
 def test_sizes_grow_with_the_root_of_the_interactions():
@@ -380,3 +354,49 @@ def test_climbing_finds_the_top_near_the_start(top, found):
     best, tried = climb(lambda x: -abs(np.log(x / top)), 1.0, 2.0)
     assert best == found
     assert len(tried) <= 5
+
+
+# random walks
+
+
+def test_a_walk_is_three_steps_and_a_discount_for_popularity(baskets):
+    x = baskets.taken.toarray().astype(float)
+    popular = np.maximum(x.sum(0), 1)
+    back, forth = (x / popular).T, x / np.maximum(x.sum(1, keepdims=True), 1)  # item → user → item
+    expected = back @ forth / popular**0.7
+    np.fill_diagonal(expected, 0)
+    found = walk_scores(walks(baskets, "compiled"), baskets.popularity, 0.7)
+    np.testing.assert_allclose(found, expected * found.sum() / expected.sum(), rtol=1e-5)
+    assert baskets.popularity @ found.sum(1) == pytest.approx(baskets.popularity.sum(), rel=1e-5)
+
+
+def test_the_walk_takes_part_in_the_pull(baskets):
+    settings = Settings(n_clusters=5, walk=0.3, weights=(0.0, 0.0, 0.0, 1.0))
+    choice = Choice(settings, {}, 0)
+    ranking, _, _ = fit_ranking(baskets, choice, 1, 4, np.random.default_rng(0), "compiled")
+    table = walk_scores(walks(baskets, "compiled"), baskets.popularity, 0.3) / baskets.power(SCALE).mean()
+    np.testing.assert_allclose(ranking.pull, table, rtol=1e-5)
+
+
+def test_one_member_that_ranks_clearly_better_is_where_the_search_begins():
+    rng = np.random.default_rng(0)
+    n, m = 400, 30
+    wanted = rng.integers(0, m, n)
+    good = rng.normal(size=(n, m))
+    good[np.arange(n), wanted] += 3
+    bad = 20 * rng.normal(size=(n, m))  # so loud that an even mixture with it is worth little
+    hidden = Baskets.of(np.arange(n), wanted, (n, m)).taken
+    seen = Baskets.of(np.zeros(0, int), np.zeros(0, int), (n, m)).taken
+    weights, tried = _weigh({"boards": bad, "items": bad[::-1], "walk": good}, lambda s: ndcg(s, seen, hidden))
+    assert weights[3] >= 0.9
+    assert tried["0 0 10"] > tried["5 5 0"]
+
+
+def test_the_pilot_never_sees_the_items_that_judge_it(monkeypatch):
+    """Penalties are compared by lists that follow from what stayed visible; later, other items are hidden."""
+    baskets, told, users = drawn(200, 40, 0.5), [], Factors.users
+    kept, hidden = baskets.hide(np.random.default_rng(3))
+    monkeypatch.setattr(Factors, "users", lambda self, some: told.append(some.taken) or users(self, some))
+    choose(baskets, ("factors",), np.random.default_rng(3), "compiled")
+    rows = np.flatnonzero(hidden.sizes > 0)  # so few users are all asked
+    assert all((one != kept.taken[rows]).nnz == 0 for one in told[:3])

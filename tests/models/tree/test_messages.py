@@ -63,15 +63,15 @@ def test_statistics_and_predictions_are_the_sums_of_equation_50():
     *q, r1, r2 = posterior.assign
     r1, r2 = r1.reshape(2, 3, 2), r2.reshape(2, 2, 3)
     expected = np.zeros((2, 3, 3))
-    law = np.zeros((25, 3))
+    distribution = np.zeros((25, 3))
     for e in range(25):
         x = [code[e] for code in sample.codes]
         for c1, c2, c3, c4, d1, d2 in product(range(2), range(3), range(2), range(2), range(2), range(3)):
             p = q[0][x[0], c1] * q[1][x[1], c2] * q[2][x[2], c3] * q[3][x[3], c4] * r1[c1, c2, d1] * r2[c3, c4, d2]
             expected[d1, d2, sample.label_codes[e]] += p
-            law[e, posterior.answers[0][d1, d2]] += p
+            distribution[e, posterior.answers[0][d1, d2]] += p
     np.testing.assert_allclose(posterior.statistics(sample), expected, atol=1e-12)
-    np.testing.assert_allclose(posterior.predict_distribution(sample.codes), law, atol=1e-12)
+    np.testing.assert_allclose(posterior.predict_distribution(sample.codes), distribution, atol=1e-12)
 
 
 def test_unseen_items_fall_as_the_urn_says_at_every_leaf():

@@ -1,42 +1,39 @@
 """From a table to a fitted model and back: what all kinds of models share.
 
 What a kind of model wants of a table is said by its `Kind`. The module that it names has ``fit``, ``predict`` and
-``open_model`` for its sort of data and, where the shared ones do not fit, ``path``, ``clusters`` and ``sides``.
+``open_model`` for its sort of data and, where the shared one does not fit, ``sides``.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from gingham import models
-from gingham.arrays import Bools, Floats, Ints
+from gingham.arrays import Ints
 from gingham.cli.tables.arguments import (
     CertificateRequest,
     FitOptions,
-    PathOptions,
     PredictOptions,
     Relation,
     parse_clusters,
     parse_named_clusters,
 )  # fmt: skip
-from gingham.cli.tables.columns import need_columns
+from gingham.cli.tables.columns import need_columns, with_logarithm, without_label
 from gingham.cli.tables.kinds import OF_GRAPHS, Kind, kind_of
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
     from gingham.cli.tables.labelled_rows import Rows, Tested
     from gingham.models.questions import Predicted
-    from gingham.selection import BetaPath, PathPoint, PathProgress
     from gingham.summary.values import Observed
 
 Facts = dict[str, Any]  # lines of a summary: plain values by name
-PathCallback = Callable[["PathProgress"], None]
 LabelledTable = tuple[str, pl.DataFrame]  # the column of labels, and the table
 SPOKEN = {"n_init": "starts", "max_iter": "max-iter"}  # parameters by the names of their options
 
@@ -49,6 +46,7 @@ class FitTask:
     options: FitOptions
     arguments: Mapping[str, Any] = field(default_factory=dict)  # to the estimator's fit, as far as it knows them
     further: Mapping[Relation, LabelledTable] = field(default_factory=dict)  # for kinds that take several tables
+    side: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # properties of items to predict with
 
     def accepted_by(self, function: Callable[..., object], but: tuple[str, ...] = ()) -> Facts:
         """Those of the arguments that a function takes."""
@@ -75,7 +73,7 @@ class Opened:
     label_name : str
         What was observed: "rating", "count".
     data : tuple
-        The observations, as ``model.observed`` and `gingham.simplify` take them.
+        The observations, as ``model._observed`` and `gingham.simplify` take them.
     facts : dict
         Lines for the overview.
     certify : callable
@@ -85,13 +83,11 @@ class Opened:
     errors : dict
         What predictions cost on data that the fit has not seen.
     predicts : callable
-        As ``model.predict_codes``, of rows in the numbering of the model's summary.
+        As ``model._predict_codes``, of rows in the numbering of the model's summary.
     quality : callable, optional
         What simplifying changes, of a model that can be simplified.
     rows, tested : optional
         The labelled rows, and those that tested the model if it was fitted on them.
-    held : array of bool, optional
-        The rows that the fit has not seen.
     """
 
     model: Any
@@ -105,14 +101,13 @@ class Opened:
     quality: Callable[[Any], Facts] | None = None
     rows: Rows | None = None
     tested: Tested | None = None
-    held: Bools | None = None
 
     def observed(self) -> Observed:
         """The rows that were learned from, in the numbering of the model's summary."""
-        found: Observed = self.model.observed(*self.data)
+        found: Observed = self.model._observed(*self.data)
         return found
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """What the model predicts of rows of codes, in the numbering of its summary."""
         return self.predicts(relation, codes, label)
 
@@ -141,7 +136,7 @@ class Opened:
         wanted = wanted if np.ndim(before) or wanted is None else wanted[0]
         X, y, weight = (*self.data, None, None)[:3]
         small: Any = simplify(self.model, X, y, wanted, max_loss, weight)
-        small.record_ = self.model.record_
+        small._record = self.model._record
         facts: Facts = {"clusters_before": before, "clusters": small.n_clusters_}
         after = self.quality(small)
         for name, value in self.quality(self.model).items():
@@ -154,24 +149,25 @@ def check(kind: Kind, options: FitOptions) -> None:
     plain = FitOptions((), None)
     for name in (*kind.unused, *(OF_GRAPHS if kind.name != "graph" else ())):
         if getattr(options, name) != getattr(plain, name):
-            raise GinghamError(f"--model {kind.name} has no use for --{name.replace('_', '-')}: leave it out.")
+            raise GinghamError(f"--model {kind.name} has no use for --{name.replace('_', '-')}: remove it.")
     if kind.has_relations:
         parse_named_clusters(options.clusters, options.axes)
     else:
-        parse_clusters(options.clusters, 1 if kind.one_size else len(options.axes))
+        parse_clusters(options.clusters, len(options.axes))
     if kind.needs_label and options.label is None:
-        raise GinghamError(f"--model {kind.name} predicts a column of labels: name it with --label.")
+        raise GinghamError(f"--model {kind.name} needs a column of labels: name it with --label.")
 
 
-def unfitted(kind: Kind, options: FitOptions, said: Mapping[str, object], which: int = 0) -> Any:
+def unfitted(kind: Kind, task: FitTask, said: Mapping[str, object], which: int = 0) -> Any:
     """An estimator with what was said; the rest is its own to choose, and what it does not know is refused."""
-    estimator = getattr(models, kind.estimators[which])
-    said = {**said, "n_init": options.n_init, "max_iter": options.max_iter}
+    estimator, options = getattr(models, kind.estimators[which]), task.options
+    said = {**said, "n_init": options.n_init, "max_iter": options.max_iter, "time": options.time}
+    said["side"] = dict(task.side) or None
     said = {name: value for name, value in said.items() if value is not None}
     known = inspect.signature(estimator).parameters
     for name in said:
         if name not in known:
-            raise GinghamError(f"--model {kind.name} has no use for --{SPOKEN.get(name, name)}: leave it out.")
+            raise GinghamError(f"--model {kind.name} has no use for --{SPOKEN.get(name, name)}: remove it.")
     return estimator(**said, random_state=options.seed)
 
 
@@ -184,7 +180,7 @@ def facts_of_fit(kind: Kind, model: Any) -> Facts:
         facts["clusters"] = posterior.n_clusters
         facts["effective_clusters"] = tuple(round(e, 1) for e in posterior.effective_clusters)
     elif kind.needs_label:
-        facts["axes"] = {mode.name: mode.n_items for mode in model.item_modes()}
+        facts["axes"] = {mode.name: mode.n_items for mode in model._item_modes()}
     for name, shown in (("n_iter_", "sweeps"), ("converged_", "converged")):
         if hasattr(model, name):
             facts[shown] = getattr(model, name)
@@ -198,13 +194,14 @@ def facts_of(kind: Kind, model: Any) -> Facts:
 
 def id_columns(model: Any) -> tuple[str, ...]:
     """The columns of a table beside a model that hold ids, and whose text is kept."""
-    found: tuple[str, ...] = kind_of(model).tables.id_columns(model)
-    return found
-
-
-def axes_of(model: Any, default: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of ids of the fit; of a model made in Python, which has no record of them, the usual names."""
-    return model.record_.axes if model.record_ is not None else default
+    kind = kind_of(model)
+    if kind.has_relations:
+        return tuple(name for relation in model.relations_ for name in relation)
+    if model._record is not None:
+        axes: tuple[str, ...] = model._record.axes
+        return axes
+    # A model made in Python has no record of them.
+    return tuple(mode.name for mode in model._item_modes()) if kind.data == "labels" else kind.axes
 
 
 def sides_of(kind: Kind, task: FitTask) -> dict[str, list[object]]:
@@ -236,69 +233,10 @@ def predicted(model: Any, table: pl.DataFrame, asked: PredictOptions) -> pl.Data
 
 def opened(model: Any, source: TableSource) -> Opened:
     """The model beside the rows of a table."""
-    kind = kind_of(model)
+    kind, record = kind_of(model), model._record
+    if record is not None:
+        label = source.label or record.label
+        kept = without_label(with_logarithm(source.table, label), label, record.missing)
+        source = replace(source, table=kept)
     found: Opened = kind.tables.open_model(kind, model, source)
     return found
-
-
-# clusters
-
-
-def clusters_of(model: Any) -> pl.DataFrame:
-    """Item, most probable cluster (from 1) and its share, for every item of every side."""
-    kind = kind_of(model)
-    if kind.no_clusters:
-        raise GinghamError(kind.no_clusters)
-    own = getattr(kind.tables, "clusters", None)
-    if own is not None:
-        found: pl.DataFrame = own(model)
-        return found
-    posterior = vars(model).get("posterior_")
-    if posterior is None:  # layers: the first one
-        layer = model.layers_[0]
-        sides = [(mode, labels, None) for mode, labels in zip(layer.modes, layer.labels)]
-    else:
-        sides = [(m, q.argmax(axis=1), q.max(axis=1)) for m, q in zip(posterior.structure.modes, posterior.assign)]
-    return pl.concat([cluster_rows(mode.name, mode.items.tolist(), labels, share) for mode, labels, share in sides])
-
-
-def cluster_rows(axis: str, items: Iterable[object], labels: Ints, share: Floats | None = None) -> pl.DataFrame:
-    """The items of one axis with their clusters and the share of their membership, 1 where there is no other.
-
-    Labels count from 0, as in Python; the table is for people, and counts from 1.
-    """
-    names = [str(item) for item in items]
-    shares = np.ones(len(names)) if share is None else np.asarray(share, np.float64)
-    return pl.DataFrame(
-        {"axis": [axis] * len(names), "item": names, "cluster": np.asarray(labels) + 1, "share": shares}
-    )
-
-
-def clusters_by_record(model: Any, axis: str) -> pl.DataFrame:
-    """The same of a model that numbers its items, whose names the record of the fit has."""
-    if model.record_ is None:
-        raise GinghamError(f"{type(model).__name__} has no clusters of items to list.")
-    return cluster_rows(axis, model.record_.items[0], model.labels_)
-
-
-# paths of β without cross-validation
-
-
-def path_values(betas: list[float] | None, scale: float) -> list[float]:
-    """Largest first; eight values around a scale where none are given."""
-    if betas is None:
-        return [float(scale * b) for b in np.geomspace(3.0, 0.1, 8)]
-    if min(betas) <= 0 or not np.isfinite(betas).all():
-        raise GinghamError("--betas needs finite numbers above 0.")
-    return sorted(set(betas), reverse=True)
-
-
-def path_of(path: PathOptions, scale: float, point: Callable[[float], PathPoint], progress: PathCallback) -> BetaPath:
-    """One point after the other, the largest β first."""
-    from gingham.selection import BetaPath, PathProgress
-
-    values, found = path_values(path.betas, scale), list[Any]()
-    for beta in values:
-        found.append(point(beta))
-        progress(PathProgress(len(found), len(values), "point"))
-    return BetaPath(tuple(found), tuple(mode.name for mode in found[0].posterior.structure.modes))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,28 +34,21 @@ class FitOptions:
     loss: str | None = None
     beta: float | None = None
     alphabet: str | None = None
+    ordered: bool = False  # whether labels are classes in the order of the alphabet
     bounds: Interval | None = None
     objective: str | None = None
     solver: str | None = None
     n_init: int | None = None
     max_iter: int | None = None
+    effort: str | None = None
     holdout: float | None = None  # share of rows (objects, features, tokens) set aside; each kind has its default
     seed: int = 0
     cold_start: bool = False
     drop_missing: bool = False
+    missing: str | None = None  # a label that stands for a missing one
+    time: str | None = None  # the column of points in time
     degree_correction: str | None = None  # auto, yes or no
     directed: bool | None = None
-
-
-@dataclass(frozen=True)
-class PathOptions:
-    """Which values of β to try, with how many folds and processes, and what their certificates are told."""
-
-    betas: list[float] | None = None
-    cv: int = 5
-    delta: float = 0.05
-    n_jobs: int | None = None
-    population: Population | None = None
 
 
 @dataclass(frozen=True)
@@ -74,41 +69,57 @@ class CertificateRequest:
     predictor: str = "gibbs"
     alphabet: str | None = None
     bounds: Interval | None = None
-    progressive: bool | None = None  # None: where it is possible
+    progressive: bool | None = None  # None: where nothing else has tested the model
     seed: int | None = None  # of the order of progressive tests; None: the one that the fit has drawn
     population: Population | None = None
     references: int = 0  # of progressive tests
+    strata: str | None = None  # "known/new", or a column
+
+    @property
+    def wants_progressive(self) -> bool:
+        """Whether something was said that speaks of progressive tests alone."""
+        return bool(self.references) or bool(self.strata) or self.seed is not None
 
     def __post_init__(self) -> None:
         if self.references and self.progressive is False:
-            raise GinghamError("--references belong to progressive tests, which --no-progressive leaves out.")
+            raise GinghamError("--references needs progressive tests: remove --no-progressive.")
+        if self.strata and (self.progressive is False or self.references):
+            raise GinghamError(
+                "--strata needs progressive tests without references: remove --no-progressive and --references."
+            )
         if self.bound in ("holdout", "split"):
             raise GinghamError(
-                f"--bound {self.bound} would test the model on the rows that it was fitted on. Rows that the fit set "
-                "aside are tested without being asked for, and --progressive tests a model that is fitted anew."
+                f"--bound {self.bound} would test the model on its training rows. Rows that the fit held out are "
+                "always tested, and --progressive tests a refitted model."
             )
 
 
 def column_names(listed: str, option: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in listed.split(",") if name.strip())
     if not names:
-        raise GinghamError(f"{option} is empty; give column names, such as {option} user,movie.")
+        raise GinghamError(f"{option} is empty: name columns, as in {option} user,movie.")
     return names
+
+
+def parse_numbers(listed: str, option: str, what: str, example: str, number: Callable[[str], float] = int) -> list[Any]:
+    """Numbers from "13,6"."""
+    try:
+        return [number(part) for part in listed.split(",")]
+    except ValueError:
+        raise GinghamError(f"{option} {listed!r} must be {what}: {option} {example}.") from None
 
 
 def parse_bounds(listed: str | None) -> tuple[float, float] | None:
     """Two numbers from "0,1"."""
     if listed is None:
         return None
-    try:
-        low, high = (float(part) for part in listed.split(","))
-    except ValueError:
-        raise GinghamError(
-            f"--bounds {listed!r} must be two numbers, the smallest and largest: --bounds 0,1."
-        ) from None
-    if not -math.inf < low < high < math.inf:
+    what = "two numbers, the smallest and largest"
+    found = parse_numbers(listed, "--bounds", what, "0,1", float)
+    if len(found) != 2:
+        raise GinghamError(f"--bounds {listed!r} must be {what}: --bounds 0,1.")
+    if not -math.inf < found[0] < found[1] < math.inf:
         raise GinghamError(f"--bounds {listed!r}: the smallest must be below the largest, and both finite.")
-    return low, high
+    return found[0], found[1]
 
 
 def parse_population(listed: str | None) -> tuple[int, ...] | dict[str, int] | None:
@@ -130,10 +141,7 @@ def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:
     """Numbers of clusters from "13,6" or "10"."""
     if listed is None or listed == "auto":
         return None
-    try:
-        numbers = tuple(int(part) for part in listed.split(","))
-    except ValueError:
-        raise GinghamError(f"--clusters {listed!r} must be integers, one per axis: --clusters 13,6.") from None
+    numbers = tuple(parse_numbers(listed, "--clusters", "integers, one per axis", "13,6"))
     if len(numbers) == 1:
         numbers *= n_axes
     if len(numbers) != n_axes:
@@ -153,13 +161,16 @@ def parse_alphabet(listed: str, names: bool) -> AnyArray:
             raise GinghamError(f"--alphabet {listed!r}: a range is two integers, such as 1..5.") from None
         n_values = max(last - first + 1, 0)
         if not 1 <= n_values <= MAX_LABELS:
-            raise GinghamError(f"--alphabet {listed!r} has {n_values:,} values; from 1 to {MAX_LABELS:,} are taken.")
+            raise GinghamError(f"--alphabet {listed!r} has {n_values:,} values; 1 to {MAX_LABELS:,} are taken.")
         return np.arange(first, last + 1)
     parts = [part.strip() for part in listed.split(",") if part.strip()]
     if not parts:
         raise GinghamError("--alphabet is empty; list the possible labels, such as 1,2,3,4,5 or 1..5.")
     if names:
         return np.array(parts)
+    if found := re.fullmatch(r"(-?\d+)\s*(?:-|–|:|to)\s*(-?\d+)", listed.strip()):
+        said = f"write a range as {found[1]}..{found[2]}, or list the labels: 1,2,3"
+        raise GinghamError(f"--alphabet {listed!r}: {said}.")
     try:
         numbers = np.array([float(part) for part in parts])
     except ValueError:
@@ -167,10 +178,10 @@ def parse_alphabet(listed: str, names: bool) -> AnyArray:
     return numbers.astype(np.int64) if np.all(numbers == np.floor(numbers)) else numbers
 
 
-def parse_merges(listed: str | None) -> tuple[tuple[int, ...], ...] | None:
+def parse_merges(listed: str | None) -> tuple[tuple[int, ...], ...] | str | None:
     """Merges of a tree from "0,1,6;2,3,6": children, then the number of clusters."""
     if listed is None or listed == "auto":
-        return None
+        return listed
     try:
         return tuple(tuple(int(part) for part in merge.split(",")) for merge in listed.split(";") if merge)
     except ValueError:
@@ -196,13 +207,3 @@ def parse_degree_correction(said: str | None) -> bool | str | None:
     if said not in known:
         raise GinghamError(f"--degree-correction {said!r} is unknown; choose auto, yes or no.")
     return known[said]
-
-
-def parse_views(axes: Relation) -> tuple[tuple[str, ...], ...]:
-    """Columns of each view from "x1,x2;y1,y2": columns of one view with commas, views with semicolons."""
-    groups = tuple(
-        tuple(name.strip() for name in part.split(",") if name.strip()) for part in ",".join(axes).split(";")
-    )
-    if len(groups) < 2 or not all(groups):
-        raise GinghamError("--model pairwise needs two or more views: --axes 'x1,x2;y1,y2,y3'.")
-    return groups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import polars as pl
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.data import Mode
-from gingham.errors import GinghamError, GinghamWarning
+from gingham.errors import GinghamError, GinghamWarning, suggestion
 
 if TYPE_CHECKING:
     from gingham.cli.tables.kinds import Kind
@@ -27,7 +28,11 @@ def need_columns(table: pl.DataFrame, names: Sequence[str], option: str) -> None
     for name in names:
         if name not in table.columns:
             have = ", ".join(table.columns[:12]) + (", …" if table.width > 12 else "")
-            raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.")
+            apart = re.split(r"[ ;/]+", name)
+            hint = suggestion(name, table.columns)
+            if len(apart) > 1 and set(apart) <= set(table.columns):
+                hint = f" Did you mean {','.join(apart)}?"
+            raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.{hint}")
         if f"{name}_duplicated_0" in table.columns:  # so the second is called by polars
             raise GinghamError(f"The table has a column {name!r} twice; rename one of them.")
     if len(set(names)) != len(names):
@@ -44,12 +49,38 @@ def without_missing(table: pl.DataFrame, names: Sequence[str], drop_missing: boo
         name = next(name for name in names if whole[name].null_count())
         raise GinghamError(
             f"{dropped:,} of {table.height:,} rows have a missing value (column {name!r}, for one). "
-            "Leave them out with --drop-missing."
+            "Drop them with --drop-missing."
         )
     if dropped:
-        sentence = f"{dropped:,} of {table.height:,} rows have a missing value and were left out."
+        sentence = f"{dropped:,} of {table.height:,} rows have a missing value and were dropped."
         warnings.warn(sentence, GinghamWarning, stacklevel=2)
     return kept
+
+
+def with_logarithm(table: pl.DataFrame, label: str | None) -> pl.DataFrame:
+    """The table with the logarithm of a column, where the label is log(NAME) or log1p(NAME)."""
+    found = re.fullmatch(r"(log|log1p)\((.+)\)", label or "")
+    if found is None or label in table.columns or found[2] not in table.columns:
+        return table
+    column = table[found[2]]
+    if not column.dtype.is_numeric() or (column <= (0 if found[1] == "log" else -1)).any():
+        least = "above 0; log1p takes zeros" if found[1] == "log" else "above -1"
+        raise GinghamError(f"--label {label!r} needs a column of numbers {least}.")
+    return table.with_columns(getattr(column, found[1])().alias(found[0]))
+
+
+def without_label(table: pl.DataFrame, label: str | None, missing: str | None) -> pl.DataFrame:
+    """The rows but those whose label stands for a missing one."""
+    if missing is None:
+        return table
+    if label is None or label not in table.columns:
+        raise GinghamError(f"--missing {missing} is a label, and no column of labels is used.")
+    numeric = table[label].dtype.is_numeric()
+    try:
+        same = table[label] == float(missing) if numeric else table[label].cast(pl.String) == missing
+    except ValueError:
+        raise GinghamError(f"--missing {missing!r} must be a number, as the labels in {label!r} are.") from None
+    return table.filter(~same.fill_null(False))
 
 
 def with_ids(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
@@ -142,13 +173,15 @@ def with_predictions(table: pl.DataFrame, *columns: pl.Series) -> pl.DataFrame:
     """The table with new columns; one that it has already is not overwritten."""
     for column in columns:
         if column.name in table.columns:
-            raise GinghamError(f"The table has a column {column.name!r} already, and it is kept: rename it first.")
+            raise GinghamError(
+                f"The table has a column {column.name!r} already, which would be overwritten: rename it first."
+            )
     return table.with_columns(columns)
 
 
-def with_probabilities(table: pl.DataFrame, values: Iterable[object], laws: Floats) -> pl.DataFrame:
+def with_probabilities(table: pl.DataFrame, values: Iterable[object], distributions: Floats) -> pl.DataFrame:
     """The table with one column for the probability of each label."""
-    return with_predictions(table, *(pl.Series(f"p_{value}", column) for value, column in zip(values, laws.T)))
+    return with_predictions(table, *(pl.Series(f"p_{value}", column) for value, column in zip(values, distributions.T)))
 
 
 def fingerprint(table: pl.DataFrame, names: Sequence[str]) -> str:
@@ -168,7 +201,7 @@ def joined(column: pl.Series) -> bytes:
 
 def check_holdout(share: float) -> None:
     if not 0 <= share < 1:
-        raise GinghamError(f"--holdout {share} must be from 0 to below 1.")
+        raise GinghamError(f"--holdout {share} must be at least 0 and below 1.")
 
 
 def split(n_rows: int, share: float, seed: int) -> tuple[Bools, Bools]:
@@ -177,5 +210,5 @@ def split(n_rows: int, share: float, seed: int) -> tuple[Bools, Bools]:
     held = np.zeros(n_rows, dtype=bool)
     held[np.random.default_rng([seed, n_rows]).permutation(n_rows)[: round(share * n_rows)]] = True
     if held.all():
-        raise GinghamError("--holdout leaves no row to learn from.")
+        raise GinghamError("--holdout leaves no training row.")
     return ~held, held

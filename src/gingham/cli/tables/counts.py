@@ -11,20 +11,9 @@ from scipy import sparse
 
 from gingham import models
 from gingham.arrays import Floats, Ints
-from gingham.cli.tables.adapter import (
-    Facts,
-    FitTask,
-    Opened,
-    PathCallback,
-    TableSource,
-    axes_of,
-    cluster_rows,
-    facts_of,
-    facts_of_fit,
-    path_of,
-    unfitted,
-)  # fmt: skip
-from gingham.cli.tables.arguments import CertificateRequest, PathOptions, PredictOptions, parse_clusters
+from gingham.cli.tables import adapter
+from gingham.cli.tables.adapter import Facts, FitTask, Opened, TableSource
+from gingham.cli.tables.arguments import CertificateRequest, PredictOptions, parse_clusters
 from gingham.cli.tables.columns import (
     check_holdout,
     fingerprint,
@@ -36,27 +25,26 @@ from gingham.cli.tables.columns import (
 )  # fmt: skip
 from gingham.cli.tables.kinds import Kind
 from gingham.data import Mode
-from gingham.errors import GinghamError, RefusedCertificate
+from gingham.errors import GinghamError
 from gingham.models.fit_record import FitRecord
-from gingham.selection import BetaPath, PathPoint
 
 
 def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     table, options = task.table, task.options
     clusters = parse_clusters(options.clusters, len(options.axes))
-    model = unfitted(kind, options, {"n_clusters": clusters, "beta": options.beta})
+    model = adapter.unfitted(kind, task, {"n_clusters": clusters, "beta": options.beta})
     weight, share = options.weight or options.label, options.holdout or 0.0
     modes, counts = count_matrix(kind, table, options.axes, weight, options.drop_missing)
     learned, held = parted(counts, share, options.seed)
     model.fit(learned, names={mode.name: mode.items for mode in modes}, **task.accepted_by(model.fit))
-    model.record_ = FitRecord(
+    model._record = FitRecord(
         options.axes, weight=weight, seed=options.seed, holdout=share,
         items=tuple(tuple(map(str, mode.items.tolist())) for mode in modes),
         fingerprint=fingerprint(table, [*options.axes, *([weight] if weight else [])]),
     )  # fmt: skip
     facts = {
         "rows": table.height,
-        **facts_of_fit(kind, model),
+        **adapter.facts_of_fit(kind, model),
         "counts": float(counts.sum()),
         "clusters": model.n_clusters_,
         "information_kept": model.information_kept_,
@@ -64,13 +52,9 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     return model, facts | {f"held_out_{name}": value for name, value in code_lengths(model, held).items()}
 
 
-def id_columns(model: Any) -> tuple[str, ...]:
-    return axes_of(model, ("row", "column"))
-
-
 def predict(kind: Kind, model: Any, table: pl.DataFrame, asked: PredictOptions) -> pl.DataFrame:
     """The table with the log density (nats) and the lift of each pair; empty where an id was never counted."""
-    names = id_columns(model)
+    names = adapter.id_columns(model)
     need_columns(table, names, "The model")
     codes = codes_of(model, table, names)
     known = (codes >= 0).all(axis=1)
@@ -86,14 +70,14 @@ def predict(kind: Kind, model: Any, table: pl.DataFrame, asked: PredictOptions) 
 
 def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
     """A matrix of counts with the names of its rows and columns."""
-    record = model.record_ or FitRecord()
-    axes, weight = list(source.axes or id_columns(model)), record.weight or source.label
+    record = model._record or FitRecord()
+    axes, weight = list(source.axes or adapter.id_columns(model)), record.weight or source.label
     kept, weights = tokens(kind, source.table, axes, weight, source.drop_missing)
     codes = codes_of(model, kept, axes)
     for name, code in zip(axes, codes.T):
         if (code < 0).any():
             row = int(np.flatnonzero(code < 0)[0])
-            raise GinghamError(f"Column {name!r}, row {row}: this id was not in the table that was fitted.")
+            raise GinghamError(f"Column {name!r}, row {row}: this id was not in the training table.")
     counts = matrix(codes.T, weights, (len(model.row_labels_), len(model.column_labels_)))
     same = record.fingerprint == fingerprint(source.table, [*axes, *([weight] if weight else [])])
     learned, held = parted(counts, record.holdout if same else 0.0, record.seed)
@@ -108,38 +92,10 @@ def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
         return {name: float(one.certify(counts, mine.delta, request.population).value) for name, mine in found.items()}
 
     return Opened(
-        model, str(weight or "count"), (learned,), {"counts": float(learned.sum()), **facts_of(kind, model)},
-        certificates, model.predict_codes, without_groups, code_lengths(model, held),
+        model, str(weight or "count"), (learned,), {"counts": float(learned.sum()), **adapter.facts_of(kind, model)},
+        certificates, model._predict_codes, without_groups, code_lengths(model, held),
         lambda one: {"information": one.information_},
     )  # fmt: skip
-
-
-def clusters(model: Any) -> pl.DataFrame:
-    names, axes = known_items(model), id_columns(model)
-    sides = ((model.row_labels_, model.row_memberships_), (model.column_labels_, model.column_memberships_))
-    return pl.concat(
-        cluster_rows(axis, items, labels, None if memberships is None else memberships.max(axis=1))
-        for axis, items, (labels, memberships) in zip(axes, names, sides)
-    )
-
-
-def path(kind: Kind, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
-    """Soft memberships from the same hard start; no cross-validation."""
-    options = task.options
-    _, counts = count_matrix(kind, task.table, options.axes, options.weight or options.label, options.drop_missing)
-    made = models.CoOccurrenceClustering
-    first = made(parse_clusters(options.clusters, len(options.axes)) or "auto", random_state=options.seed).fit(counts)
-    labels = (first.row_labels_, first.column_labels_)
-
-    def point(beta: float) -> PathPoint:
-        model = made(first.n_clusters_, beta, "concave", labels, random_state=options.seed).fit(counts)
-        try:
-            certificate = model.certify(counts, path.delta, path.population)
-        except RefusedCertificate:  # weights that are no counts, or the numbers of rows and columns were not stated
-            certificate = None
-        return PathPoint(beta, model.posterior_, -model.information_, np.nan, np.nan, np.nan, certificate)
-
-    return path_of(path, 1.0, point, progress)
 
 
 def tokens(
@@ -150,7 +106,7 @@ def tokens(
     if weights is None:
         return kept, np.ones(kept.height)
     if (weights < 0).any():
-        raise GinghamError(f"--weight column {weight!r} holds negative numbers; counts are not negative.")
+        raise GinghamError(f"--weight column {weight!r} contains negative numbers, but counts are at least 0.")
     return kept, weights
 
 
@@ -179,7 +135,7 @@ def parted(counts: sparse.csr_array, share: float, seed: int) -> tuple[sparse.cs
 
 def independent(model: Any, pairs: Ints) -> Floats:
     """The log density of pairs of positions if rows and columns were independent."""
-    found: Floats = model.log_item_density(0)[pairs[:, 0]] + model.log_item_density(1)[pairs[:, 1]]
+    found: Floats = model._log_item_density(0)[pairs[:, 0]] + model._log_item_density(1)[pairs[:, 1]]
     return found
 
 
@@ -198,8 +154,8 @@ def code_lengths(model: Any, counts: sparse.csr_array | None) -> dict[str, float
 
 def known_items(model: Any) -> Sequence[Sequence[str]]:
     """The names of rows and columns; their positions, of a model made in Python."""
-    if model.record_ is not None:
-        items: Sequence[Sequence[str]] = model.record_.items
+    if model._record is not None:
+        items: Sequence[Sequence[str]] = model._record.items
         return items
     return [[str(i) for i in range(n)] for n in (len(model.row_labels_), len(model.column_labels_))]
 

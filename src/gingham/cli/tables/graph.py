@@ -10,25 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gingham import models
 from gingham.cells import Quadratic
-from gingham.cli.tables.adapter import (
-    Facts,
-    FitTask,
-    Opened,
-    PathCallback,
-    TableSource,
-    axes_of,
-    facts_of,
-    facts_of_fit,
-    path_of,
-    unfitted,
-)  # fmt: skip
-from gingham.cli.tables.adapter import sides as sides_of_columns
+from gingham.cli.tables import adapter
+from gingham.cli.tables.adapter import Facts, FitTask, Opened, TableSource
 from gingham.cli.tables.arguments import (
     CertificateRequest,
     FitOptions,
-    PathOptions,
     PredictOptions,
     parse_alphabet,
     parse_clusters,
@@ -40,14 +27,13 @@ from gingham.core.problem import Posterior
 from gingham.data.graphs import NODE, PairSample
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models.fit_record import FitRecord
-from gingham.selection import BetaPath, PathPoint
 from gingham.summary.look import look, proposed_bounds
 
 
 def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     table, options = task.table, with_weights(task)
     if options.holdout:
-        raise GinghamError("A graph is certified on all its pairs, so that nothing is set aside: leave --holdout out.")
+        raise GinghamError("A graph is certified on all its pairs, so nothing is held out: remove --holdout.")
     clusters = parse_clusters(options.clusters, len(options.axes))
     said = {
         "n_clusters": None if clusters is None else clusters[0],
@@ -57,39 +43,37 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
         "loss": options.loss,
         "degree_correction": parse_degree_correction(options.degree_correction),
     }
-    model = unfitted(kind, options, said)
+    model = adapter.unfitted(kind, task, said)
     frame = edges(kind, table, options.axes, options.weight or options.label, options.drop_missing)
     model.fit(frame, directed=options.directed, **task.accepted_by(model.fit))
-    model.record_ = FitRecord(options.axes, options.label, options.weight, options.seed)
-    return model, {"rows": table.height, **facts_of_fit(kind, model), **said_of_degrees(model)}
+    model._record = FitRecord(options.axes, options.label, options.weight, options.seed)
+    return model, {"rows": table.height, **adapter.facts_of_fit(kind, model), **said_of_degrees(model)}
 
 
 def sides(task: FitTask) -> dict[str, list[object]]:
-    return {NODE: list(dict.fromkeys(item for items in sides_of_columns(task).values() for item in items))}
-
-
-def id_columns(model: Any) -> tuple[str, ...]:
-    return axes_of(model, ("from", "to"))
+    return {NODE: list(dict.fromkeys(item for items in adapter.sides(task).values() for item in items))}
 
 
 def predict(kind: Kind, model: Any, table: pl.DataFrame, asked: PredictOptions) -> pl.DataFrame:
     """The table with the expected weight of each pair."""
     if asked.rule not in (None, "mean"):
         raise GinghamError("A graph predicts the mean weight of a pair: leave --rule out.")
-    pairs, record = typed_pairs(model, table), model.record_ or FitRecord()
+    pairs, record = typed_pairs(model, table), model._record or FitRecord()
     label = record.label or record.weight or "label"
     result = with_predictions(table, pl.Series(f"predicted_{label}", model.predict(pairs)))
     if not asked.proba:
         return result
-    letters = model.posterior_.cells[0].alphabet
-    if letters is None:
-        raise GinghamError("This graph has weights without an alphabet: leave --proba out.")
-    return with_probabilities(result, [f"{value:g}" for value in letters.values], model.predict_distribution(pairs))
+    label_values = model.posterior_.cells[0].alphabet
+    if label_values is None:
+        raise GinghamError("The weights of this graph have no alphabet: remove --proba.")
+    return with_probabilities(
+        result, [f"{value:g}" for value in label_values.values], model.predict_distribution(pairs)
+    )
 
 
 def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
     """All pairs of nodes, or the listed ones."""
-    typed, record = typed_pairs(model, source.table), model.record_ or FitRecord()
+    typed, record = typed_pairs(model, source.table), model._record or FitRecord()
     table, label = source.table.with_columns(typed.get_columns()), source.label or record.label
     sample = model.sample(edges(kind, table, typed.columns, record.weight or label, source.drop_missing))
 
@@ -103,37 +87,12 @@ def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
         shown = np.eye(summary.size[0])[summary.sides[0].labels(summary.size[0])]
         return block_certificates(replace(model.posterior_, assign=(shown,)), sample, request)
 
-    facts = {"edges": sample.n_rows, "pairs": int(sample.n_tuples), **facts_of(kind, model), **said_of_degrees(model)}
+    facts = {"edges": sample.n_rows, "pairs": int(sample.n_observations)}
+    facts |= {**adapter.facts_of(kind, model), **said_of_degrees(model)}
     return Opened(
-        model, label or "edge", (sample,), facts, certificates, model.predict_codes,
+        model, label or "edge", (sample,), facts, certificates, model._predict_codes,
         quality=lambda one: {"loss": one.posterior_.gibbs_loss(sample)},
     )  # fmt: skip
-
-
-def path(kind: Kind, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
-    """Soft memberships, each fit from the one before; no cross-validation."""
-    options = with_weights(task)
-    frame = edges(kind, task.table, options.axes, options.weight or options.label, options.drop_missing)
-    clusters = parse_clusters(options.clusters, len(options.axes))
-    made = models.GraphClustering
-    first = made("auto" if clusters is None else clusters[0], degree_correction=False, random_state=options.seed)
-    first.fit(frame, directed=options.directed)
-    previous = first.posterior_
-
-    def point(beta: float) -> PathPoint:
-        nonlocal previous
-        model = made(
-            first.n_clusters_, beta=beta, start=previous, schedule="constant", solver="nodewise",
-            random_state=options.seed,
-        ).fit(frame, directed=first.directed_)  # fmt: skip
-        previous, sample = model.posterior_, model.sample(frame)
-        try:
-            certificate = next(iter(block_certificates(previous, sample, CertificateRequest(path.delta)).values()))
-        except GinghamError:  # weights without stated bounds
-            certificate = None
-        return PathPoint(beta, previous, previous.gibbs_loss(sample), np.nan, np.nan, np.nan, certificate)
-
-    return path_of(path, float(first.beta_), point, progress)
 
 
 def with_weights(task: FitTask) -> FitOptions:
@@ -144,7 +103,7 @@ def with_weights(task: FitTask) -> FitOptions:
         return options
     if look(table, axes=options.axes).column(rest[0]).role == "time":
         return options
-    warnings.warn(f"Column {rest[0]!r} is taken as the weight of each edge.", GinghamWarning, stacklevel=2)
+    warnings.warn(f"Column {rest[0]!r} is used as the weight of the edges.", GinghamWarning, stacklevel=2)
     return replace(options, weight=rest[0])
 
 
@@ -157,7 +116,7 @@ def edges(kind: Kind, table: pl.DataFrame, axes: Sequence[str], weight: str | No
 
 def typed_pairs(model: Any, table: pl.DataFrame) -> pl.DataFrame:
     """The two columns of nodes, in the type of the model's nodes."""
-    axes = id_columns(model)
+    axes = adapter.id_columns(model)
     need_columns(table, axes, "The model")
     mode = model.posterior_.structure.modes[0]
     return like_items(table, axes, [mode, mode])
@@ -172,24 +131,24 @@ def block_certificates(posterior: Posterior, sample: PairSample, request: Certif
     """Certificates of the blocks' squared error on all pairs, and of what they gain over one answer for all."""
     from gingham.certificates import certify
 
-    letters, bounds = posterior.cells[0].alphabet, posterior.cells[0].bounds
-    if letters is None and bounds is None:
+    label_values, bounds = posterior.cells[0].alphabet, posterior.cells[0].bounds
+    if label_values is None and bounds is None:
         low, high = float(sample.labels.min()), float(sample.labels.max())  # type: ignore[union-attr]
         proposed = proposed_bounds(min(low, 0.0) if sample.complete else low, high)
         raise GinghamError(
-            "A guarantee must know the smallest and largest possible weight, and the model does not. If they "
+            "A guarantee needs the smallest and largest possible weight, which were not stated. If they "
             f"lie within {proposed.replace(',', ' and ')}, fit with --bounds {proposed}."
         )
     stated = None if request.alphabet is None else parse_alphabet(request.alphabet, False)
     # The log loss of rare edges has a huge range; the squared error of the same blocks lies between 0 and 1.
-    squared = replace(posterior, cells=(Quadratic(letters, bounds),)).refit(sample)
+    squared = replace(posterior, cells=(Quadratic(label_values, bounds),)).refit(sample)
     found: Facts = {
         "pairs of nodes": certify(
             squared, sample, delta=request.delta / 2, bound=request.bound, predictor=request.predictor,
             population=request.population, alphabet=stated,
         )
     }  # fmt: skip
-    if letters is not None:
+    if label_values is not None:
         gain = certify(squared, sample, bound="gain", delta=request.delta / 2, alphabet=stated)
         found["pairs of nodes, against one answer for all"] = gain
     return found

@@ -28,27 +28,44 @@ from gingham.cli.tables.columns import (
 from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.sample import checked_weights, taken, tuples, whole_counts
 from gingham.data.table_files import numbers_with_missing_words
-from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
+from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate, suggestion
 from gingham.models.fit_record import Measured
 from gingham.summary.look import proposed_alphabet, proposed_bounds
 from gingham.summary.measure import FEW_ROWS, FOLDS, SHARE, baselines, errors_of, folds_of
-from gingham.summary.values import MODEL, Errors
+from gingham.summary.values import MODEL, Errors, Relation
 
 if TYPE_CHECKING:  # a fit asks for none of them
     from gingham.certificates import Certificate
 
+# What other libraries call the losses.
+OTHER_NAMES = {
+    **dict.fromkeys(("mae", "l1", "absolute_error", "mean_absolute_error"), "absolute"),
+    **dict.fromkeys(("mse", "rmse", "l2", "squared", "squared_error", "mean_squared_error"), "quadratic"),
+    **dict.fromkeys(("accuracy", "error_rate", "0-1", "zero_one"), "zero-one"),
+    **dict.fromkeys(("logloss", "log_loss", "cross-entropy", "cross_entropy", "nll"), "log"),
+    **dict.fromkeys(("rps", "ranked_probability_score", "crps"), "ranked-probability"),
+    "quantile": "pinball",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Observations: ids (a frame), labels and weights."""
+    """Observations: ids (a frame), labels, weights and points in time."""
 
     X: pl.DataFrame
     y: AnyArray
     weight: Floats | None
+    time: pl.Series | None = None
 
     def take(self, mask: Bools) -> Rows:
         """The rows under a mask."""
-        return Rows(self.X.filter(mask), self.y[mask], None if self.weight is None else self.weight[mask])
+        weight = None if self.weight is None else self.weight[mask]
+        return Rows(self.X.filter(mask), self.y[mask], weight, None if self.time is None else self.time.filter(mask))
+
+    @property
+    def dated(self) -> pl.DataFrame:
+        """The ids, with the column of points in time of a model that uses them."""
+        return self.X if self.time is None else self.X.with_columns(self.time)
 
     def folds(self, share: float | None, seed: int) -> list[tuple[Rows, Rows]]:
         """Rows to learn from and rows held out, several times of few rows, drawn at random from the seed.
@@ -61,7 +78,7 @@ class Rows:
         try:
             counts = whole_counts(checked_weights(self.weight, len(self)))
         except RefusedCertificate as error:
-            raise GinghamError(f"--holdout sets draws aside. {error} With --holdout 0 none are set aside.") from None
+            raise GinghamError(f"--holdout holds out draws. {error} With --holdout 0 no rows are held out.") from None
         if counts is None:
             parts = [(self.take(~held), self.take(held)) for held in folds_of(len(self), seed, share)]
         else:
@@ -86,7 +103,11 @@ class Rows:
         """Several tables as one."""
         weights = [np.asarray(part.weight) for part in parts if part.weight is not None]
         labels = np.concatenate([part.y for part in parts])
-        return cls(pl.concat([part.X for part in parts]), labels, np.concatenate(weights) if weights else None)
+        times = [part.time for part in parts if part.time is not None]
+        return cls(
+            pl.concat([part.X for part in parts]), labels, np.concatenate(weights) if weights else None,
+            pl.concat(times) if times else None,
+        )  # fmt: skip
 
     @property
     def n_draws(self) -> float:
@@ -123,18 +144,18 @@ class Rows:
         They are recognised by their fingerprint and divided as they were then. Of a model that has learned from other
         rows since, the measurement says nothing.
         """
-        record = model.record_
+        record = model._record
         if record is None or record.measured is None or record.fingerprint != self.fingerprint:
             return None
-        if model.fit_rows_ and not model.fit_rows_[relation].equals(self.sample(modes).fit_rows()):
+        if model._fit_rows and not model._fit_rows[relation].equals(self.sample(modes).fit_rows()):
             warnings.warn(
-                "The model has learned from other rows than those of its first fit, so that what was measured then "
-                "says nothing about it.",
+                "The model has learned from other rows than those of its first fit, so the error measured then does "
+                "not apply to it.",
                 GinghamWarning,
                 stacklevel=2,
             )
             return None
-        if model.errors_ is None:  # merged clusters, say: another model than the one that was measured
+        if model._errors is None:  # merged clusters, say: another model than the one that was measured
             return None
         kept = record.measured
         return Tested.of(self.folds(kept.share, kept.seed), kept.predictions, kept.seed)
@@ -151,24 +172,40 @@ def labelled_rows(
     weight: str | None = None,
     modes: Sequence[Mode] | None = None,
     drop_missing: bool = False,
+    time: str | None = None,
 ) -> Rows:
     """Take the columns apart; ids in the type of the model's items when modes are given."""
-    need_columns(table, axes, "--axes")
-    need_columns(table, [label], "--label")
+    need_columns(table, axes, "--axes" if modes is None else "The model")
+    need_columns(table, [label], "--label" if modes is None else "The model")
     if label in axes:
         raise GinghamError(f"Column {label!r} is both an axis and the label.")
     if weight is not None:
         need_columns(table, [weight], "--weight")
-    wanted = [*axes, label, *([weight] if weight else [])]
-    table = table.with_columns(numbers_with_missing_words(table[name]) for name in wanted[len(axes) :])
+    if time is not None:
+        need_columns(table, [time], "--time" if modes is None else "The model")
+        table = table.with_columns(points_in_time(table[time]))
+    wanted = [*axes, label, *([weight] if weight else []), *([time] if time else [])]
+    table = table.with_columns(numbers_with_missing_words(table[name]) for name in wanted[len(axes) :] if name != time)
     kept = without_missing(table, wanted, drop_missing)
     if kept.height == 0:
         raise GinghamError("No row is left: every one has a missing value.")
     X = with_ids(kept.select(axes), axes) if modes is None else like_items(kept, axes, modes)
-    return Rows(X, _labels(kept[label]), None if weight is None else _weights(kept[weight]))
+    weights = None if weight is None else _weights(kept[weight])
+    return Rows(X, label_values(kept[label]), weights, None if time is None else kept[time])
 
 
-def _labels(column: pl.Series) -> AnyArray:
+def points_in_time(column: pl.Series) -> pl.Series:
+    """Points in time as numbers or dates; text that holds dates is read."""
+    if column.dtype != pl.String:
+        return column
+    try:
+        return column.str.to_datetime()
+    except pl.exceptions.PolarsError:
+        raise GinghamError(f"--time {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
+
+
+def label_values(column: pl.Series) -> AnyArray:
+    """Labels as numbers or texts; other types, and infinite numbers, are refused."""
     if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype in (pl.Binary, pl.Object):
         raise GinghamError(f"Label column {column.name!r} has type {column.dtype}; labels are numbers or text.")
     if column.dtype.is_numeric():
@@ -201,7 +238,7 @@ class LabelOptions:
         if loss is not None and loss not in LOSSES:
             raise GinghamError(
                 f"--loss {loss!r} is unknown; choose one of {', '.join(LOSSES)}, or name the module that registers it: "
-                f"gingham --plugin MODULE fit …"
+                f"gingham --plugin MODULE fit …{suggestion(OTHER_NAMES.get(loss.lower(), loss), LOSSES)}"
             )
         names = labels.dtype.kind not in "biuf"
         given = None if options.alphabet is None else parse_alphabet(options.alphabet, names)
@@ -218,7 +255,9 @@ class LabelOptions:
                 raise GinghamError(
                     f"--bounds {bounds[0]:g},{bounds[1]:g}: the labels go from {labels.min():g} to {labels.max():g}."
                 )
-        classify = names or (loss is not None and not loss_kind(loss).ordered)
+        # Layers take two numbers, 0 and 1 say, for classes: they have probabilities then.
+        two = options.model == "layered" and bounds is None and len(np.unique(labels if given is None else given)) == 2
+        classify = names or two or options.ordered or (loss is not None and not loss_kind(loss).ordered)
         if classify and labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
             raise GinghamError(
                 f"--loss {loss} is for classes, and the labels are measurements such as {labels[0]:g}: use absolute or "
@@ -229,7 +268,7 @@ class LabelOptions:
 
 @dataclass(frozen=True, eq=False)
 class LabelSpace:
-    """What labels can be, stated by somebody: a list of values, or the smallest and largest.
+    """The possible labels as the user stated them: a list, or the smallest and largest value.
 
     A guarantee must not depend on what happened to be observed. ``alphabet`` is what a certificate of the posterior
     must be told, None where the model knows.
@@ -254,8 +293,8 @@ class LabelSpace:
             return cls(np.asarray(values), None, values)
         if not known.given:
             raise GinghamError(
-                "The model read the possible labels off the data, and a guarantee must not depend on what happened to "
-                f"be observed. {_proposal(known)}"
+                "The possible labels were inferred from the data, but a guarantee needs all labels that can occur"
+                f". {_proposal(known)}"
             )
         return cls(known.values, None)
 
@@ -269,11 +308,11 @@ def _proposal(known: Alphabet) -> str:
     if len(filled):  # the model has to know them as well
         exact = ",".join(str(value) for value in known.values.tolist())
         return (
-            f"If no others than {exact} are possible, say so with --alphabet {exact}; if they are {listed}, fit with "
-            f"--alphabet {shlex.quote(listed)}."
+            f"If no labels but {exact} are possible, state this with --alphabet {exact}; if they are {listed}, fit "
+            f"with --alphabet {shlex.quote(listed)}."
         )
     return (
-        f"If no others than {listed} are possible, say so with --alphabet {shlex.quote(listed)}; if there are more, "
+        f"If no labels but {listed} are possible, state this with --alphabet {shlex.quote(listed)}; if there are more, "
         "fit with all of them."
     )
 
@@ -294,16 +333,15 @@ def _stated_bounds(
         return stated
     proposed = proposed_bounds(low, high)
     raise GinghamError(
-        "The smallest and largest possible label were read off the data, and a guarantee must not depend on what "
-        f"happened to be observed. If no label can lie outside {proposed.replace(',', ' to ')}, say so: --bounds "
-        f"{proposed}."
+        "The smallest and largest possible label were inferred from the data, but a guarantee needs the possible "
+        f"range. If no label can lie outside {proposed.replace(',', ' to ')}, add --bounds {proposed}."
     )
 
 
 def labels_of_cell(cell: CellModel) -> Alphabet | Interval | None:
     """The labels that a cell knows: all of them, or the smallest and largest, unless those were read off the data."""
-    letters, bounds = cell.alphabet, Bounds.of(cell.bounds, given=True)
-    return letters if letters is not None or bounds is None or not bounds.given else (bounds.low, bounds.high)
+    label_values, bounds = cell.alphabet, Bounds.of(cell.bounds, given=True)
+    return label_values if label_values is not None or bounds is None or not bounds.given else (bounds.low, bounds.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +366,7 @@ class Tested:
     @property
     def name(self) -> str:
         """What a certificate of theirs comes from."""
-        return "rows set aside" if self.folds[-1] == 0 else "rows set aside in turn"
+        return "held-out rows" if self.folds[-1] == 0 else "cross-fitted rows"
 
     @property
     def covers(self) -> str:
@@ -351,14 +389,22 @@ class Tested:
             "model fitted on the others; the saved model was fitted on all rows with the same settings"
         )
 
-    def certificate(self, space: LabelSpace, loss: object, delta: float) -> Certificate:
-        """The guarantee for the models that were tested, from the rows that each has not seen."""
+    def certificate(self, space: LabelSpace, loss: object, looks: int, delta: float) -> Certificate:
+        """The guarantee for the models that were tested, from the rows that each has not seen.
+
+        ``looks`` counts the models whose error on these rows was shown before one was kept.
+        """
         from gingham.certificates import certify_predictions
         from gingham.certificates.assumptions import drawn_order
 
+        said = self.predictions
+        if loss == "zero-one" and said.ndim == 2:  # distributions over the labels, in their order
+            said = np.sort(np.asarray(space.values))[said.argmax(axis=1)]
+        in_turn = bool(self.folds[-1])
         made = certify_predictions(
-            self.rows.y, self.predictions, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,
-            sample_weight=self.rows.weight, predictor=self.covers, folds=self.folds if self.folds[-1] else None,
+            self.rows.y, said, loss=loss, alphabet=space.values, label_bounds=space.bounds,
+            delta=delta / looks if in_turn else delta, candidates=1 if in_turn else looks,
+            sample_weight=self.rows.weight, predictor=self.covers, folds=self.folds if in_turn else None,
         )  # fmt: skip
         divided = drawn_order(self.seed, False, "division of the rows")
         return replace(made, assumptions=(*made.assumptions, divided))
@@ -372,17 +418,17 @@ def measured(
     say: Callable[[Any, pl.DataFrame], AnyArray],
     loss: str,
     losses: Callable[[AnyArray, AnyArray], Floats] | None = None,
-    letters: AnyArray | None = None,
+    label_values: AnyArray | None = None,
 ) -> tuple[Errors, Measured] | None:
     """The error of a model that is fitted anew without some of the rows, beside simple rules; and what a file keeps.
 
     ``seed`` divides the rows; it is that of the fit, so that the same fit reports the same error, and it is kept.
-    ``letters`` are the labels where they are names or classes, in the order of the columns of distributions. None where
-    a fit was interrupted.
+    ``label_values`` are the labels where they are names or classes, in the order of the columns of distributions. None
+    where a fit was interrupted, or some rows to learn from are of one class.
     """
     parts = data.folds(share, seed)
-    if not parts:
-        return None
+    if not parts or (label_values is not None and any(len(np.unique(part.y)) < 2 for part, _ in parts)):
+        return None  # no model learns classes of which it sees one
     modes, _ = numbered(data.X, data.X.columns)
     found: dict[str, list[AnyArray]] = {}
     kept = []
@@ -392,29 +438,29 @@ def measured(
             model = fit(training)
             if model.interrupted_:
                 return None
-            said = say(model, held.X)
+            said = say(model, held.dated)
         kept.append(said)
         both = Rows.joined([training, held])
         codes = [mode.encode(both.X[mode.name].to_numpy()) for mode in modes]
-        labels = both.y if letters is None else codes_among(letters, both.y)
-        simple = baselines(
-            codes, [mode.n_items for mode in modes], labels, both.weight, np.arange(len(both)) < len(training),
-            data.X.columns, loss, None if letters is None else len(letters),
-        )  # fmt: skip
-        own = said if letters is None or said.ndim == 2 else codes_among(letters, said)
+        labels = both.y if label_values is None else codes_among(label_values, both.y)
+        kind, names = ("difference", ()) if label_values is None else ("labels", tuple(map(str, label_values)))
+        rows = Relation(tuple(range(len(codes))), tuple(codes), kind, labels, both.weight, labels=names)
+        learned = np.arange(len(both)) < len(training)
+        simple = baselines(rows, [mode.n_items for mode in modes], learned, data.X.columns, loss)
+        own = said if label_values is None or said.ndim == 2 else codes_among(label_values, said)
         for name, guess in {MODEL: own, **simple}.items():
             found.setdefault(name, []).append(guess)
     tested = Tested.of(parts, np.concatenate(kept), seed)
-    labels = tested.rows.y if letters is None else codes_among(letters, tested.rows.y)
+    labels = tested.rows.y if label_values is None else codes_among(label_values, tested.rows.y)
     joined_up = {name: np.concatenate(guesses) for name, guesses in found.items()}
     errors = errors_of(labels, tested.rows.weight, joined_up, loss, tested.how, losses)
     return errors, Measured(seed, share, tested.predictions)
 
 
-def codes_among(letters: AnyArray, labels: AnyArray) -> Ints:
+def codes_among(label_values: AnyArray, labels: AnyArray) -> Ints:
     """Positions of labels among sorted ones; those that are not there have none of the positions."""
-    at = np.minimum(np.searchsorted(letters, labels), len(letters) - 1)
-    return np.where(letters[at] == labels, at, len(letters))
+    at = np.minimum(np.searchsorted(label_values, labels), len(label_values) - 1)
+    return np.where(label_values[at] == labels, at, len(label_values))
 
 
 def constant_guarantees(

@@ -1,4 +1,4 @@
-"""Rows and columns as points of one plane, and what each of them likes (P2 Figure 10)."""
+"""Rows and columns as points of one plane (P2 Figure 10)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from sklearn.manifold import Isomap
 
 from gingham.arrays import Floats
 from gingham.core.problem import Posterior
-from gingham.data import Sample
 
 
 def joint_coordinates(posterior: Posterior) -> tuple[Floats, Floats]:
@@ -22,7 +21,7 @@ def joint_coordinates(posterior: Posterior) -> tuple[Floats, Floats]:
     left, sizes, right = np.linalg.svd(values - values.mean(), full_matrices=False)
     kept = sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)
     root = np.sqrt(sizes[kept])
-    rows, columns = posterior.assign[0] @ (left[:, kept] * root), posterior.assign[1] @ (right.T[:, kept] * root)
+    rows, columns = (q @ (side * root) for q, side in zip(posterior.factor(), (left[:, kept], right.T[:, kept])))
     return _overlaid(rows), _overlaid(columns)
 
 
@@ -38,7 +37,7 @@ def co_embedding(posterior: Posterior, n_components: int, n_neighbors: int, join
         rows, columns = joint_coordinates(posterior)
         points = _isomap(np.vstack([rows, columns]), n_components, n_neighbors)
         return points[: len(rows)], points[len(rows) :]
-    first, second = (_isomap(q, n_components, n_neighbors) for q in posterior.assign)
+    first, second = (_isomap(q, n_components, n_neighbors) for q in posterior.factor())
     return first, second
 
 
@@ -51,22 +50,3 @@ def _isomap(points: Floats, n_components: int, n_neighbors: int) -> Floats:
         isomap = Isomap(n_components=n_components, n_neighbors=min(n_neighbors, len(points) - 1))
         result: Floats = isomap.fit_transform(points)
     return result
-
-
-def signature_table(posterior: Posterior, sample: Sample) -> tuple[Floats, Floats]:
-    """Labels an item got from (or gave to) each cluster of the other mode, unit length.
-
-    Returns arrays of shape (n_1, m_2) and (n_2, m_1). Labels count from their smallest value, so a
-    binary label counts as zero or one.
-    """
-    labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels - sample.labels.min()
-    if sample.weights is not None:
-        labels = labels * sample.weights
-    found = []
-    for axis in range(2):
-        other = posterior.assign[1 - axis]
-        sums = np.zeros((sample.shape[axis], other.shape[1]))
-        np.add.at(sums, sample.codes[axis], labels[:, None] * other[sample.codes[1 - axis]])
-        length = np.linalg.norm(sums, axis=1, keepdims=True)
-        found.append(sums / np.where(length > 0, length, 1.0))
-    return found[0], found[1]

@@ -14,29 +14,31 @@ from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, Table
 from gingham.cells.families import Family, family_kind, make_family
 from gingham.cells.losses import total_statistics
 from gingham.core.problem import Posterior, Problem, Structure
-from gingham.data import Alphabet, Bounds, Sample
+from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.adapt import Columns
+from gingham.data.sample import joined_ids
+from gingham.data.sources import opened
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, Restart, Solution, best_of
 from gingham.fitting.starts import Sizes, Start, expand_clusters, from_votes, make_start
-from gingham.models.base import FEW, GridModel, advise, numeric_labels, plain_labels, refit_on
+from gingham.models.base import FEW, GridModel, Persistent, advise, numeric_labels, plain_labels, refit_on
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
-from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
+from gingham.models.bayesian.fit import Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
 from gingham.models.questions import Predicted
 from gingham.summary.values import Refit
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
 PROTOCOLS = ("held-out", "paper", "paper-bound")
 
 
 @dataclass(eq=False, repr=False)
-class BayesianCoClustering(DensityMixin, GridModel):
+class BayesianCoClustering(DensityMixin, GridModel, Persistent):
     """Mixed memberships of rows and columns; every pair of clusters has a distribution of its own.
 
     Row u draws memberships π_u ~ Dirichlet(α_1), column v draws π_v ~ Dirichlet(α_2); an entry draws a cluster from
@@ -75,18 +77,14 @@ class BayesianCoClustering(DensityMixin, GridModel):
     ----------
     assign_ : tuple of arrays of shape (n_items, n_clusters)
         Posterior mean memberships E π = γ/Σγ.
-    concentration_ : tuple of arrays of shape (n_clusters,)
-        α of rows and of columns.
-    parameters_ : array of shape (n_row_clusters, n_column_clusters, …)
+    answers_ : array of shape (n_row_clusters, n_column_clusters, …)
         θ: a probability, a rate, (mean, variance), or a distribution over the labels.
-    family_ : str
-        The family that was used.
     elbo_ : float
-        The evidence bound; ``elbo_terms_`` has its terms by name.
+        The evidence bound; ``objective_.terms`` has its terms by name.
     validation_ : dict
         Held-out perplexity of every pair of concentrations that was tried.
     beliefs_ : DirichletPosterior
-        q(π), θ and α.
+        q(π) with ``beliefs_.interval(mode, level)``, the credible intervals of its memberships, θ and ``alpha``.
     posterior_ : Posterior
         The same memberships as a distribution over checkerboards, which ``certify`` takes: every item drawn
         into one cluster, log loss (squared for Gaussian and Poisson labels, which need ``bounds``). Firm
@@ -102,7 +100,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     array([1., 0.])
     """
 
-    _saved_attributes = (*GridModel._saved_attributes, "beliefs_", "elbo_", "elbo_terms_")
+    _saved_attributes = (*GridModel._saved_attributes, "beliefs_", "elbo_")
     n_clusters: Sizes | Sequence[int | None] = "auto"
     family: str = "auto"
     approximation: str = "per_entry"
@@ -123,6 +121,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
+        same_items: bool = False,
         clusters: ArrayLike | None = None,
         item_info: ItemInfo | None = None,
         callback: Callback | None = None,
@@ -136,6 +135,9 @@ class BayesianCoClustering(DensityMixin, GridModel):
             Row and column ids, one line per observed entry; y are their labels.
         sample_weight : array of shape (N,), optional
             Weight 2 is the same as the entry twice.
+        same_items : bool
+            Both columns hold the same items, as the nodes of a graph: each has one vector of memberships, whichever
+            column it stands in. That is the mixed-membership stochastic blockmodel (Airoldi et al. 2008).
         clusters : int array of shape (N, 2), optional
             Semi-supervised start: the row and column cluster of entries where they are known, −1
             elsewhere. Each known entry votes for its row and its column (P2 §5.1).
@@ -146,12 +148,14 @@ class BayesianCoClustering(DensityMixin, GridModel):
         checkpoint : Checkpoint, optional
             Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
-        columns, labels, weights = self._observed(X, y, sample_weight)
+        X, y, sample_weight = opened(X, y, sample_weight)
+        columns, labels, weights = self._labelled_rows(X, y, sample_weight)
         alphabet = self._alphabet(labels)
         bounds = Bounds.of(self.bounds, given=True)
         if bounds is not None and labels.dtype.kind in "biuf":
             bounds.check(labels, "The label of row")
-        sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
+        nodes = (Mode.of(joined_ids(list(columns.columns)), "node"),) * 2 if same_items else None
+        sample = Sample.of(columns.columns, labels, weights, names=columns.names, modes=nodes, alphabet=alphabet)
         family = self._prior(self._family(labels), alphabet)
         if sample.labels is not None:
             family.check(sample.labels)
@@ -161,18 +165,26 @@ class BayesianCoClustering(DensityMixin, GridModel):
         checkpoint.bound_to(self, X, y, sample_weight, clusters)
         each = cast(Sequence[int | None], self.n_clusters)
         frozen = np.ndim(cast(ArrayLike, each)) == 1 and len(each) == 2 and each[1] is None
-        n_clusters = expand_clusters((each[0], 1) if frozen else self.n_clusters, sample.shape, sample.n_tuples)
-        structure = Structure(sample.modes, ((0, 1),), (1,) if frozen else ())
+        if nodes is None:
+            n_clusters = expand_clusters(
+                (each[0], 1) if frozen else self.n_clusters, sample.shape, sample.n_observations
+            )
+            structure = Structure(sample.modes, ((0, 1),), (1,) if frozen else ())
+        else:
+            n_clusters = expand_clusters(self.n_clusters, sample.shape[:1], sample.n_observations)
+            structure = Structure(nodes[:1], ((0, 0),))
         problem = Problem(structure, (sample,), (family,), (1.0,))
         solver = self._solver()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
         def start_of(at: Problem, rng: np.random.Generator) -> Posterior:
             # Frozen columns have no memberships to start; `begin` gives them their own cells.
-            free = replace(at, structure=Structure.grid(at.structure.modes))
+            free = replace(at, structure=replace(at.structure, frozen=()))
             if clusters is not None and at is problem:
                 return from_votes(free, np.asarray(clusters), n_clusters)
-            return make_start(self.start, free, n_clusters, rng)
+            # Of singular vectors a node would have two, as a row and as a column.
+            alike = same_items and isinstance(self.start, str) and self.start == "singular"
+            return make_start("spectral" if alike else self.start, free, n_clusters, rng)
 
         self.validation_: dict[tuple[float, ...], float] = {}  # perplexities of the concentrations that were tried
         if self.concentration == "validate":
@@ -180,14 +192,14 @@ class BayesianCoClustering(DensityMixin, GridModel):
                 solver, problem, lambda at: start_of(at, rng), rng, checkpoint
             )
         elif self.concentration == "learn":
-            alpha = (1.0, 1.0)
+            alpha = (1.0,) * structure.n_modes
         elif isinstance(self.concentration, str):
             raise GinghamError(
                 f"concentration={self.concentration!r} is unknown; give 'validate', 'learn', a number, or one for each "
                 "mode."
             )
         else:
-            alpha = tuple(np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2).tolist())
+            alpha = tuple(np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), structure.n_modes).tolist())
 
         def solve(restart: Restart) -> Solution:
             start = begin(problem, start_of(problem, restart.rng), alpha)
@@ -200,25 +212,29 @@ class BayesianCoClustering(DensityMixin, GridModel):
         if not frozen:  # one cluster per item is another predictor than mixed ones: it has its own best answers
             self.posterior_ = self.posterior_.refit(sample)
         self.elbo_ = -solution.objective.total
-        if isinstance(solution.objective, EvidenceBound):
-            self.elbo_terms_ = dict(solution.objective.terms)
-        self._sample: Sample = sample
         self._remember(replace(sample), sample.n_rows, item_info)
-        advise(sample, counts_are_meant=self.family_ == "poisson")
+        advise(sample, counts_are_meant=self.beliefs_.cells[0].name == "poisson")
         return self
 
-    def _refit(self, sample: Sample, kept: Bools) -> Refit:
-        alpha = tuple(float(np.mean(a)) for a in self.concentration_)
-        return refit_on(clone(self).set_params(concentration=alpha, n_init=1), sample, kept)
+    @property
+    def _measured_in(self) -> str:
+        """Numbers are predicted by their mean, whatever their distribution."""
+        alphabet = self.beliefs_.cells[0].alphabet
+        return "quadratic" if alphabet is None or alphabet.numeric else "log"
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _refit(self, sample: Sample, kept: Bools) -> Refit:
+        alpha = tuple(float(np.mean(a)) for a in self.beliefs_.alpha)
+        model = clone(self).set_params(concentration=alpha, n_init=1)
+        return refit_on(model, sample, kept, **({"same_items": True} if len(self.items_) == 1 else {}))
+
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """By mixed memberships, as `predict`; the spread is that of the cells' labels."""
-        found = super().predict_codes(relation, codes, label)
+        found = super()._predict_codes(relation, codes, label)
         alphabet = self.beliefs_.cells[0].alphabet
         if alphabet is not None and not alphabet.numeric:
-            law = self.beliefs_.predict_distribution(codes)
+            distribution = self.beliefs_.predict_distribution(codes)
             names = [str(value) for value in alphabet.values.tolist()]
-            chance = law.max(axis=1) if label is None else law[:, names.index(str(label))]
+            chance = distribution.max(axis=1) if label is None else distribution[:, names.index(str(label))]
             return Predicted(chance, 1.0 - chance)
         return Predicted(predictive.mean_and_std(self.beliefs_, codes)[0], found.uncertainty)
 
@@ -247,10 +263,6 @@ class BayesianCoClustering(DensityMixin, GridModel):
             return numeric_labels(y, type(self).__name__)
         return plain_labels(y)
 
-    @property
-    def family_(self) -> str:
-        return self.beliefs_.cells[0].name
-
     def _family(self, y: AnyArray) -> str:
         """The family by its name; the labels say which where none was named."""
         if self.family != "auto":
@@ -270,17 +282,9 @@ class BayesianCoClustering(DensityMixin, GridModel):
     # what was found
 
     @property
-    def concentration_(self) -> tuple[Floats, ...]:
-        return self.beliefs_.alpha
-
-    @property
-    def parameters_(self) -> AnyArray:
+    def answers_(self) -> AnyArray:
+        """θ of every pair of clusters."""
         return self.beliefs_.answers[0]
-
-    def membership_interval(self, level: float = 0.9) -> tuple[tuple[Floats, Floats], ...]:
-        """(lower, upper) ends of the central credible interval of every membership, for each mode."""
-        _check_level(level)
-        return tuple(self.beliefs_.interval(mode, level) for mode in range(2))
 
     def embed(self, n_components: int = 2, n_neighbors: int = 15, joint: bool = True) -> tuple[Floats, Floats]:
         """Co-embedding of rows and columns, arrays (n_rows, n_components) and (n_columns, n_components).
@@ -289,10 +293,6 @@ class BayesianCoClustering(DensityMixin, GridModel):
         otherwise each mode's memberships are embedded on their own, as P2 does.
         """
         return coembedding.co_embedding(self.beliefs_, n_components, n_neighbors, joint)
-
-    def signatures(self, X: TableLike | None = None, y: ArrayLike | None = None) -> tuple[Floats, Floats]:
-        """What each item's labels in the clusters of the other mode add up to, unit length (P2 §5.2.2)."""
-        return coembedding.signature_table(self.beliefs_, self._training() if X is None else self.sample(X, y))
 
     # predictions
 
@@ -355,7 +355,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
             raise GinghamError(f"protocol={protocol!r} is unknown; choose one of {', '.join(PROTOCOLS)}.")
         if protocol == "held-out":
             return float(np.exp(-self.score(X, y)))
-        train = self._training()
+        train: Sample = self._remembered("gg.BayesianCoClustering(…).fit(X, y) again")
         columns = self._columns(X, reset=False).columns
         ids = [np.concatenate([mode.decode(c), new]) for mode, c, new in zip(train.modes, train.codes, columns)]
         family = cast(Family, self.beliefs_.cells[0])
@@ -366,16 +366,11 @@ class BayesianCoClustering(DensityMixin, GridModel):
         both = Sample.of(ids, np.concatenate([known, np.asarray(y)]), weights, alphabet=family.alphabet)
         found = predictive.infer(self.beliefs_, both, self._solver())
         if protocol == "paper-bound":
-            return float(np.exp(found.objective.total / both.n_tuples))
+            return float(np.exp(found.objective.total / both.n_observations))
         test = np.arange(train.n_rows, both.n_rows)
-        moved = replace(both.take(test), modes=found.posterior.structure.modes)
+        moved = replace(both.take(test), modes=found.posterior.structure.columns())
         codes = [mode.encode(c[test]) for mode, c in zip(moved.modes, ids)]
         return float(np.exp(-predictive.log_density(found.posterior, moved, codes).mean()))
-
-    def _training(self) -> Sample:
-        if not hasattr(self, "_sample"):
-            raise GinghamError("A loaded model has no training entries; fit it again, or pass X and y where possible.")
-        return self._sample
 
 
 def _check_level(level: float) -> None:

@@ -1,9 +1,14 @@
-"""Variational EM for Bayesian co-clustering (P2 §4): two modes, any exponential family, missing entries untouched."""
+"""Variational EM for Bayesian co-clustering (P2 §4): two modes, any exponential family, missing entries untouched.
+
+One mode that stands in both columns is the mixed-membership stochastic blockmodel (Airoldi et al. 2008): given q(π) the
+best q(z_1, z_2) of an entry is the same, and π of an item counts its entries in either column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -12,10 +17,10 @@ from scipy.special import digamma, softmax, xlogy
 from gingham.arrays import Floats
 from gingham.cells.families import Family
 from gingham.cells.losses import FAMILIES, Need, refuse_unmet
-from gingham.core.problem import Objective, Posterior, Problem, check_table
+from gingham.core.problem import Objective, Posterior, Problem, Structure, check_table
 from gingham.data import Sample
 from gingham.engine.place import USUAL_SWEEPS, Work, chosen
-from gingham.engine.project import project, project_cost, project_table
+from gingham.engine.project import project, project_cost
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
@@ -54,7 +59,7 @@ class EvidenceBound(Objective):
 class Expectation(NamedTuple):
     """What an E-step hands to the M-step."""
 
-    counts: tuple[Floats, Floats]  # expected entries of each item in each cluster
+    counts: Sequence[Floats]  # expected entries of each item in each cluster, by mode
     statistics: Floats  # (m_1, m_2, K)
     entropy: float  # −E ln q(z)
 
@@ -87,17 +92,19 @@ class Variational:
     ) -> Solution:
         """Improve a start made by `begin`."""
         sample, family = _checked(problem)
+        if self.approximation == "shared" and len(problem.structure.modes) == 1:
+            raise GinghamError("Where both columns hold the same items, approximation='per_entry' is needed.")
         if not isinstance(start, DirichletPosterior):
             raise GinghamError("Variational needs a start with Dirichlet memberships; make one with `begin`.")
-        check_table([q.shape[1] for q in start.assign], family.features.size)
+        check_table([q.shape[1] for q in start.factor()], family.features.size)
         base = _log_base(family, sample)
         parts: list[entries.Part] = []
         if self.approximation == "per_entry":
-            n_cells = 0 if start.frozen[1] else start.assign[0].shape[1] * start.assign[1].shape[1]
+            n_cells = 0 if start.frozen[-1] else prod(q.shape[1] for q in start.factor())
             parts = entries.layout(family, sample, n_cells)
         totals = tuple(sample.counts(axis) for axis in range(2))
         backend = self.backend
-        if self.approximation == "shared" and not start.frozen[1]:  # else there are loops that stay on the cores
+        if self.approximation == "shared" and not start.frozen[-1]:  # else there are loops that stay on the cores
             work = Work(sample.n_rows, sample.shape, start.n_clusters, family.features.size, USUAL_SWEEPS)
             backend = chosen(backend, work)
 
@@ -121,7 +128,7 @@ class Variational:
             assign=tuple(old if f else mean_memberships(g) for old, g, f in zip(q.assign, gamma, q.frozen)),
             answers=(family.answer(expectation.statistics),) if self.learn_parameters else q.answers,
             gamma=gamma,
-            counts=expectation.counts,
+            counts=tuple(expectation.counts),
         )
         if self.learn_concentration:
             new = replace(new, alpha=tuple(map(fit_concentration, q.alpha, new.log_memberships)))
@@ -132,25 +139,24 @@ def begin(problem: Problem, start: Posterior, alpha: Sequence[float | Floats]) -
     """Dirichlet memberships around the memberships of any start: γ = α + m q, with answers to match."""
     sample, family = _checked(problem)
     frozen = 1 in problem.structure.frozen
-    sizes = [start.assign[0].shape[1], 0 if frozen else start.assign[1].shape[1]]
+    sizes = [0 if mode in problem.structure.frozen else q.shape[1] for mode, q in enumerate(start.assign)]
     alphas = tuple(np.full(m, a, dtype=np.float64) for m, a in zip(sizes, alpha))
     for a in alphas:
         if a.size and not (np.isfinite(a).all() and a.min() >= MIN_CONCENTRATION):
             raise GinghamError(
-                f"concentration={a.min():g} does not serve: it must be a finite number from {MIN_CONCENTRATION} on."
+                f"concentration={a.min():g} is invalid: it must be a finite number ≥ {MIN_CONCENTRATION}."
             )
-    counts = [sample.counts(axis)[:, None] * q for axis, q in enumerate(start.assign)]
+    counts = by_mode(problem.structure, [sample.counts(axis)[:, None] * q for axis, q in enumerate(start.factor())])
     answers = start.answers
     if frozen:
         counts[1] = np.zeros((sample.shape[1], 0))
         statistics = project(sample.rows(1, family.features), [start.assign[0]])
         answers = (family.answer(np.moveaxis(statistics, 2, 0)),)
     gamma = tuple(a + c for a, c in zip(alphas, counts))
-    columns = np.eye(sample.shape[1]) if frozen else mean_memberships(gamma[1])
     return DirichletPosterior(
         structure=problem.structure,
         cells=problem.cells,
-        assign=(mean_memberships(gamma[0]), columns),
+        assign=tuple(mean_memberships(g) if g.size else np.eye(len(g)) for g in gamma),
         answers=answers,
         alpha=alphas,
         gamma=gamma,
@@ -176,13 +182,19 @@ def bound(q: DirichletPosterior, family: Family, expectation: Expectation, base:
 def _per_entry(
     q: DirichletPosterior, family: Family, parts: list[entries.Part], base: float, temperature: float, backend: str
 ) -> Expectation:
-    counts, statistics, log_z = entries.e_step(
-        parts, family, q.answers[0], q.log_memberships, temperature, backend
-    )  # fmt: skip
+    at = q.structure.factors[0]
+    logs = q.log_memberships[at[0]], q.log_memberships[at[1]]
+    each, statistics, log_z = entries.e_step(parts, family, q.answers[0], logs, temperature, backend)
+    counts = by_mode(q.structure, each)
     # ln q(z) of an entry is [E ln π_1 + E ln π_2 + ln p(y|θ)]/t − ln z
     energy = base - float((family.coef(q.answers[0]) * statistics).sum())
     energy += sum(float((c * e).sum()) for c, e in zip(counts, q.log_memberships))
     return Expectation(counts, statistics, log_z - energy / temperature)
+
+
+def by_mode(structure: Structure, tables: Sequence[Floats]) -> list[Floats]:
+    """Tables of the two positions, added up where both hold the same items."""
+    return list(tables) if len(structure.modes) == 2 else [tables[0] + tables[1]]
 
 
 def _shared(
@@ -206,13 +218,7 @@ def _shared(
     else:
         gain = -project_cost(rows, [phi[1]], coef.transpose(0, 2, 1).reshape(len(coef), -1), backend)
     phi[0] = _rest(gain, totals[0], q.alpha[0], q.gamma[0], phi[0], temperature)
-    if not q.frozen[1] and backend == "torch":  # reading twice is cheaper than moving
-        flat = coef.transpose(1, 2, 0).reshape(coef.shape[1], -1)
-        gain = -project_cost(columns, [phi[0]], flat, backend)
-        phi[1] = _rest(gain, totals[1], q.alpha[1], q.gamma[1], phi[1], temperature)
-        cells = project_table(columns, [phi[0]], phi[1], backend)
-        statistics = np.moveaxis(cells.reshape(coef.shape[1], coef.shape[2], coef.shape[0]), 2, 0)
-    elif q.frozen[1]:
+    if q.frozen[1]:
         statistics = np.moveaxis(project(columns, [phi[0]], backend=backend), 2, 0)
     else:
         met = project(columns, [phi[0]], backend=backend)
@@ -249,8 +255,8 @@ def _rest(gain: Floats, totals: Floats, alpha: Floats, gamma: Floats, phi: Float
 
 def _checked(problem: Problem) -> tuple[Sample, Family]:
     """The one sample and its family; anything else is refused."""
-    if problem.structure.factors != ((0, 1),) or 0 in problem.structure.frozen:
-        raise GinghamError("Bayesian co-clustering needs a table of two modes, of which the columns may be frozen.")
+    if problem.structure.factors not in (((0, 1),), ((0, 0),)) or 0 in problem.structure.frozen:
+        raise GinghamError("Bayesian co-clustering needs a table of two modes, whose columns may be frozen.")
     refuse_unmet("Bayesian co-clustering", Variational.needs, problem.cells[:1])
     return problem.samples[0], cast(Family, problem.cells[0])
 

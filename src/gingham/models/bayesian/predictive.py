@@ -25,18 +25,18 @@ BISECTIONS = 60
 
 
 def log_density(q: Posterior, sample: Sample, codes: Sequence[Ints] | None = None) -> Floats:
-    """ln Σ_ij E[π_1](i) E[π_2](j) p(y|θ_ij) of each tuple, shape (N,), from training memberships only.
+    """ln Σ_ij E[π_1](i) E[π_2](j) p(y|θ_ij) of each observation, shape (N,), from training memberships only.
 
     ``codes`` may replace the sample's own: −1 is an unseen item.
     """
     q = cast(DirichletPosterior, q)
-    memberships = tuple(q.with_unseen(mode) for mode in range(2))
+    memberships = tuple(q.with_unseen(mode) for mode in q.structure.factors[0])
     found = sample.codes if codes is None else codes
     known = [np.where(code < 0, len(m) - 1, code).astype(np.int32) for code, m in zip(found, memberships)]
-    modes = tuple(Mode(mode.name, np.arange(len(m))) for mode, m in zip(sample.modes, memberships))
+    modes = tuple(Mode(mode.name, np.arange(len(m))) for mode, m in zip(q.structure.columns(), memberships))
     sample = replace(sample, modes=modes, codes=tuple(known))
     # A frozen column speaks for itself; an unseen one is any of them, a mixture over all.
-    alone = np.full(sample.n_rows, q.frozen[1]) & (known[1] < len(memberships[1]) - 1)
+    alone = np.full(sample.n_rows, q.frozen[-1]) & (known[1] < len(memberships[1]) - 1)
     out = np.empty(sample.n_rows)
     for rows, frozen in ((np.flatnonzero(alone), True), (np.flatnonzero(~alone), False)):
         if len(rows):
@@ -54,11 +54,12 @@ def mean_and_std(q: DirichletPosterior, codes: Sequence[Ints]) -> tuple[Floats, 
     independent. An unseen item is in one cluster for good, drawn from the memberships of unseen items.
     """
     values = q.cells[0].values(q.answers[0])
-    factors = [q.with_unseen(mode) for mode in range(2)]
+    modes = q.structure.factors[0]
+    factors = [q.with_unseen(mode) for mode in modes]
     # Γ/(Γ + 1), the weight of ssᵀ: a frozen item is certain, an unseen one not at all.
     certain = [
-        np.append(np.ones(len(g)) if frozen else g.sum(1) / (g.sum(1) + 1.0), 0.0)
-        for g, frozen in zip(q.gamma, q.frozen)
+        np.append(np.ones(len(g)) if not g.size else g.sum(1) / (g.sum(1) + 1.0), 0.0)
+        for g in (q.gamma[mode] for mode in modes)
     ]
     mean, std = np.empty(len(codes[0])), np.empty(len(codes[0]))
     for start, stop in row_blocks(len(mean), 4 * sum(values.shape)):
@@ -90,10 +91,10 @@ def interval(q: DirichletPosterior, codes: Sequence[Ints], level: float) -> tupl
 
 
 def _quantile(q: DirichletPosterior, codes: Sequence[Ints], p: float) -> Floats:
-    """The p-quantile of each tuple's mixture over cells, by bisection."""
+    """The p-quantile of each observation's mixture over cells, by bisection."""
     family, answers = cast(Family, q.cells[0]), q.answers[0]
     low, high = family.bracket(answers)
-    rows, columns = (q.with_unseen(mode) for mode in range(2))
+    rows, columns = (q.with_unseen(mode) for mode in q.structure.factors[0])
     flat = answers.reshape(rows.shape[1] * columns.shape[1], *answers.shape[2:])
     out = np.empty(len(codes[0]))
     for start, stop in row_blocks(len(out), 4 * len(flat)):
@@ -126,17 +127,20 @@ def checkerboard(q: DirichletPosterior, bounds: tuple[float, float] | None) -> P
 
 def infer(q: DirichletPosterior, sample: Sample, solver: Variational) -> Solution:
     """Memberships for a sample (old and new items) with θ and α as they are: the E-step alone (P2 §5.2.1)."""
+    factor = q.structure.factors[0]
     modes = tuple(
-        Mode.of(joined_ids([old.items, new.items]), old.name) for old, new in zip(q.structure.modes, sample.modes)
+        Mode.of(joined_ids([old.items, *(new.items for new, of in zip(sample.modes, factor) if of == mode)]), old.name)
+        for mode, old in enumerate(q.structure.modes)
     )
     at = [old.encode(mode.items) for old, mode in zip(q.structure.modes, modes)]
-    known = Sample.of([mode.decode(code) for mode, code in zip(sample.modes, sample.codes)], modes=modes)
-    sample = replace(sample, modes=modes, codes=known.codes)
+    columns = tuple(modes[mode] for mode in factor)
+    known = Sample.of([mode.decode(code) for mode, code in zip(sample.modes, sample.codes)], modes=columns)
+    sample = replace(sample, modes=columns, codes=known.codes)
     structure = Structure(modes, q.structure.factors, q.structure.frozen)
     gamma = tuple(np.vstack([g, a])[i] for g, a, i in zip(q.gamma, q.alpha, at))
     counts = tuple(np.vstack([c, np.zeros(c.shape[1])])[i] for c, i in zip(q.counts, at))
     assign, answers = tuple(map(mean_memberships, gamma)), q.answers
-    if q.frozen[1]:
+    if q.frozen[-1]:
         # A new column has its own cells, of which only the prior is known.
         unknown = cast(Family, q.cells[0]).answer(np.zeros((len(q.answers[0]), 1, q.cells[0].features.size)))
         answers = (np.concatenate([q.answers[0], unknown], axis=1)[:, at[1]],)

@@ -55,7 +55,7 @@ def validate_concentration(
         return tried[alpha]
 
     best: Concentration = min(((a, a) for a in LADDER), key=perplexity)
-    free = [mode for mode in range(2) if mode not in problem.structure.frozen]
+    free = [mode for mode in range(problem.structure.n_modes) if mode not in problem.structure.frozen]
     while True:
         near = [best]
         for mode in free:

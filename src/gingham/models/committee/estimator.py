@@ -20,26 +20,24 @@ from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
 from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
+from gingham.data.sources import opened
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.distill import Factors
 from gingham.fitting.interruption import interrupted, interruptible
-from gingham.fitting.projection import Projection, use_torch_batch
 from gingham.models.base import (
     Persistent,
     TupleModel,
-    distilled_from,
-    distilled_observed,
-    distilled_refit,
     forget_data,
     learned_from,
 )
+from gingham.models.distilled import distilled_from, distilled_model, distilled_observed, distilled_refit
 from gingham.models.questions import Predicted
 from gingham.storage import State
 from gingham.summary.values import Observed
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
 LARGE = 2**16  # memberships from which single precision is kept
 RULES = ("mean", "median", "mode", "label")
@@ -48,17 +46,15 @@ TESTS = ("folds_", "fold_predictions_", "fold_rows_", "fold_counts_", "fold_labe
 
 def label_values(member: Any) -> AnyArray:
     """The labels that a member knows; some keep them with whether they were given."""
-    letters = member.alphabet_
-    if letters is None:
-        raise GinghamError(
-            f"{type(member).__name__} knows no finite set of labels: give alphabet=, or use rule='mean'."
-        )
-    found: AnyArray = getattr(letters, "values", letters)
+    label_values = member.alphabet_
+    if label_values is None:
+        raise GinghamError(f"{type(member).__name__} has no finite set of labels: give alphabet=, or use rule='mean'.")
+    found: AnyArray = getattr(label_values, "values", label_values)
     return found
 
 
 @dataclass(eq=False, repr=False)
-class Committee(TupleModel):
+class Committee(TupleModel, Persistent):
     """Fit a model from several starts and average the predictive distributions.
 
     Members may over-fit, each in its own way; the average does not. Committees need more clusters and a larger β than a
@@ -75,7 +71,7 @@ class Committee(TupleModel):
         ``gingham.certify(…, bound="folds")``. A row of weight w stands for w draws, and folds divide draws: weights
         must be whole numbers.
     n_jobs : int, optional
-        Processes; the result does not depend on it. Members on a GPU (see the estimator's ``backend``) are
+        Processes; the result does not depend on it. Members on a GPU (see `gingham.fitting.Projection`) are
         fitted side by side instead.
     random_state : int, RandomState or None
 
@@ -117,8 +113,8 @@ class Committee(TupleModel):
     def _inner(self) -> BaseEstimator:
         return models.CoClusteringRegressor() if self.estimator is None else self.estimator
 
-    def item_modes(self) -> tuple[Mode, ...]:
-        modes: tuple[Mode, ...] = self.members_[0].item_modes()
+    def _item_modes(self) -> tuple[Mode, ...]:
+        modes: tuple[Mode, ...] = self.members_[0]._item_modes()
         return modes
 
     @interruptible()
@@ -138,7 +134,8 @@ class Committee(TupleModel):
         """
         least = 2 if self.cross else 1
         if not isinstance(self.n_members, (int, np.integer)) or self.n_members < least:
-            raise GinghamError(f"n_members={self.n_members!r} must be a whole number from {least}.")
+            raise GinghamError(f"n_members={self.n_members!r} must be an integer ≥ {least}.")
+        X, y, sample_weight = opened(X, y, sample_weight)
         checkpoint.bound_to(self, X, y, sample_weight)
         X, y = tuples_of(X, y)
         columns = self._columns(X, reset=True)
@@ -153,7 +150,8 @@ class Committee(TupleModel):
             parts = folds.parts()
         members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
         results: list[tuple[BaseEstimator, Floats | None]] = []
-        if not self.cross and _fit_together(members, X, y, sample_weight):
+        together = None if self.cross else getattr(members[0], "_fit_together", None)  # of a family that can
+        if together is not None and together(members, X, y, sample_weight):
             results = [(_compact(member), None) for member in members]
         else:
             results = Parallel(n_jobs=self.n_jobs)(
@@ -173,8 +171,8 @@ class Committee(TupleModel):
             self._keep_tests((folds.fold, found, folds.row, counted, np.array(y)))  # a copy: y may change
         self._remember((X, y, sample_weight), n_rows, item_info, (tuples(columns.columns, y, sample_weight),))
         for member in self.members_:
-            if hasattr(member, "fit_rows_"):  # what all of them have seen is kept once; nobody asks about folds
-                member.fit_rows_ = () if self.cross else self.fit_rows_
+            if hasattr(member, "_fit_rows"):  # what all of them have seen is kept once; nobody asks about folds
+                member._fit_rows = () if self.cross else self._fit_rows
         return self
 
     def _keep_tests(self, tests: tuple[AnyArray | None, ...] | None) -> None:
@@ -182,31 +180,51 @@ class Committee(TupleModel):
         for name, value in zip(TESTS, tests or (None,) * len(TESTS)):
             setattr(self, name, value)
 
-    def observed(self, *data: Any) -> Observed:
+    def _observed(self, *data: Any) -> Observed:
         """One checkerboard, distilled from the mean of the members' predictions: each has clusters of its own."""
         check_is_fitted(self)
-        X, y, *weight = data or self._remembered("gg.summarize(model, X, y)")
-        labels = np.asarray(y)
-        alphabet = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
-        columns = self._columns(X, reset=False).columns
-        sample = Sample.of(columns, labels, *weight, modes=self.item_modes(), alphabet=alphabet)
+        sample, loss = self._sample(*(data or self._remembered("gg.summarize(model, X, y)"))), self._loss()
         inner = clone(self)
         return distilled_observed(
             sample,
-            distilled_from(self.prediction_factors(), sample),
-            lambda kept: distilled_refit(clone(inner), sample, kept),
+            distilled_from(self._prediction_factors(), sample, loss),
+            lambda kept: distilled_refit(clone(inner), sample, kept, loss),
             "",
-            "" if alphabet is not None else "quadratic",
+            loss,
         )
 
-    def prediction_factors(self) -> Factors:
+    def _sample(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Sample:
+        """Labelled rows in the committee's own numbering."""
+        labels = np.asarray(y)
+        numbers = labels.dtype.kind in "biuf" and not is_classifier(self)
+        alphabet = None if numbers else Alphabet.of(np.unique(labels), given=False)
+        columns = self._columns(X, reset=False).columns
+        return Sample.of(columns, labels, sample_weight, modes=self._item_modes(), alphabet=alphabet)
+
+    def _simplified(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        max_clusters: int | Sequence[int] | None = None,
+        max_loss: float | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        sample = self._sample(X, y, sample_weight)
+        return distilled_model(self, lambda: self._observed(X, y, sample_weight), sample, max_clusters, max_loss)
+
+    def _loss(self) -> str:
+        """The loss that the members minimise."""
+        posterior = getattr(self.members_[0], "posterior_", None)
+        return "quadratic" if posterior is None else str(posterior.label_cell().name)
+
+    def _prediction_factors(self) -> Factors:
         """The mean of the members' predictions as additive effects and thin factors, for distillation.
 
         Where labels are names, of their probabilities along the direction in which cells differ most: with two labels
         that is the probability of one of them.
         """
-        modes = self.item_modes()
-        parts = []
+        modes = self._item_modes()
+        parts, classes = [], is_classifier(self)
         for member in self.members_:
             posterior = getattr(member, "posterior_", None)
             if posterior is None or len(modes) != 2 or posterior.structure.factors != ((0, 1),):
@@ -215,13 +233,13 @@ class Committee(TupleModel):
                     "sides."
                 )
             cell, answers = posterior.cells[0], posterior.answers[0]
-            named = cell.alphabet is not None and not cell.alphabet.numeric
+            named = cell.alphabet is not None and (classes or not cell.alphabet.numeric)
             blocks = cell.distribution(answers) if named else np.asarray(cell.values(answers))[..., None]
             rows, columns = (
                 posterior.with_unseen(at)[own.encode(mode.items)]
-                for at, (mode, own) in enumerate(zip(modes, member.item_modes()))
+                for at, (mode, own) in enumerate(zip(modes, member._item_modes()))
             )
-            parts.append((rows, columns, np.asarray(blocks), posterior.offsets, member.item_modes()))
+            parts.append((rows, columns, np.asarray(blocks), posterior.offsets, member._item_modes()))
         k = len(parts)
         flat = np.concatenate([blocks.reshape(-1, blocks.shape[2]) for _, _, blocks, _, _ in parts])
         main = np.linalg.svd(flat - flat.mean(axis=0), full_matrices=False)[2][0] if flat.shape[1] > 1 else np.ones(1)
@@ -235,20 +253,18 @@ class Committee(TupleModel):
                     effects[at] += np.append(offsets.effects[at], 0.0)[own[at].encode(mode.items)] / k
         return Factors(base, effects[0], effects[1], left, right).compressed()
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """The members' mean; its spread is that between members and that within each of them."""
-        modes = self.item_modes()
+        modes = self._item_modes()
         said = []
         for member in self.members_:
             if not isinstance(member, Persistent):
-                raise GinghamError(
-                    "Members of another library cannot say how sure they are of single pairs: use predict."
-                )
+                raise GinghamError("Members of another library give no uncertainty for single pairs: use predict.")
             mine = [  # a fold may lack items
                 np.where(code < 0, -1, own.encode(mode.items)[code])
-                for code, mode, own in zip(codes, modes, member.item_modes())
+                for code, mode, own in zip(codes, modes, member._item_modes())
             ]
-            said.append(member.predict_codes(relation, mine, label))
+            said.append(member._predict_codes(relation, mine, label))
         scores = np.array([one.score for one in said])
         within = np.mean([one.uncertainty**2 for one in said], axis=0)
         return Predicted(scores.mean(axis=0), np.sqrt(within + scores.var(axis=0)))
@@ -353,8 +369,8 @@ class Committee(TupleModel):
         return tags
 
     @classmethod
-    def from_file(cls, state: State) -> Self:
-        model = super().from_file(state)
+    def _from_file(cls, state: State) -> Self:
+        model = super()._from_file(state)
         model.estimator = clone(model.members_[0])
         return model
 
@@ -433,39 +449,3 @@ def _compact(member: BaseEstimator) -> BaseEstimator:
     if posterior is not None and sum(q.size for q in posterior.assign) > LARGE:
         member.posterior_ = replace(posterior, assign=tuple(q.astype(np.float32) for q in posterior.assign))
     return member
-
-
-def _fit_together(
-    members: Sequence[BaseEstimator], X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None
-) -> bool:
-    """Fit co-clusterings that differ in their seed alone on a GPU, with one pass over the tuples for all.
-
-    False, and nothing done, where that does not apply or would not pay. Only sweeps of projections, one start a
-    member, are done for all members at once; before and after them each member does what it would have done alone.
-    """
-    lead = members[0]
-    if not getattr(lead, "one_grid", False) or lead.backend not in ("auto", "torch"):
-        return False
-    given = not isinstance(lead.n_clusters, str) and not isinstance(lead.beta, str)
-    if lead.objective != "tradeoff" or lead.n_init != 1 or not given:
-        return False
-    sample, cell = lead._tuples(X, y, sample_weight)
-    if lead._plan_offsets(sample, cell)[0] is not None:
-        return False
-    task = lead._task(sample, cell)
-    finder = task.finder
-    if not isinstance(finder, Projection):
-        return False
-    if not use_torch_batch(lead.backend, task.problem, task.n_clusters, len(members)):
-        return False
-    from gingham.fitting.projection_torch import solve_together
-
-    tasks, sample = [], sample.placed()  # starts are made on the device, too
-    for member in members:
-        member._observed(X, y, sample_weight)  # it remembers the columns; the tuples are the same for all
-        tasks.append(member._task(sample, cell))
-    starts = [own.begin(own.rng.spawn(1)[0]) for own in tasks]
-    solutions = solve_together(task.problem, starts, finder.schedule, finder.tol, finder.max_iter, finder.dtype)
-    for member, own, solution in zip(members, tasks, solutions):
-        member._end(own, solution)
-    return True

@@ -36,24 +36,6 @@ def _block_sums(indptr, indices, data, row_at, column_at, out):
             out[first + column_at[indices[e]]] += data[e]
 
 
-def margins(matrix: csr_array) -> tuple[Floats, Floats]:
-    """The sums of every row and of every column."""
-    rows, columns = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[1])
-    _margins(matrix.indptr, matrix.indices, matrix.data, rows, columns)
-    return rows, columns
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
-def _margins(indptr, indices, data, rows, columns):
-    """Equivalent to ``rows, columns = counts.sum(axis=1), counts.sum(axis=0)``."""
-    for x in range(len(rows)):
-        total = 0.0
-        for e in range(indptr[x], indptr[x + 1]):
-            total += data[e]
-            columns[indices[e]] += data[e]
-        rows[x] = total
-
-
 def move_counts(matrix: csr_array, before: Ints, after: Ints, table: Floats) -> None:
     """Move the counts of rows whose label has changed, in a table (columns, clusters) of all labels' counts."""
     _move_counts(matrix.indptr, matrix.indices, matrix.data, before, after, table)
@@ -87,52 +69,6 @@ def _cluster_counts(indptr, indices, data, labels, start, stop, out):
     for x in range(start, stop):
         for e in range(indptr[x], indptr[x + 1]):
             out[x, labels[indices[e]]] += data[e]
-
-
-def label_sums(table: Floats, labels: Ints, k: int) -> Floats:
-    """Sums of the rows of a table with each label, shape (k, columns)."""
-    out = np.zeros((k, table.shape[1]))
-    _label_sums(table, labels, out)
-    return out
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
-def _label_sums(table, labels, out):
-    """Equivalent to ``np.add.at(out, labels, table)``."""
-    for x in range(len(labels)):
-        k = labels[x]
-        for c in range(table.shape[1]):
-            out[k, c] += table[x, c]
-
-
-def highest(mine: Floats, logs: Floats) -> tuple[Ints, Floats]:
-    """The cluster with the highest score of each row, and that score, with ``scores = mine @ logs.T``."""
-    n = len(mine)
-    labels, best = np.empty(n, dtype=np.int64), np.empty(n)
-    turned = np.ascontiguousarray(logs.T)
-
-    def run(a: int, b: int) -> None:
-        _highest(mine, turned, a, b, labels, best)
-
-    in_blocks(run, np.arange(n + 1), 0, n, mine.size * len(logs))
-    return labels, best
-
-
-@njit(cache=True, nogil=True, boundscheck=False, fastmath={"contract"})
-def _highest(mine, turned, start, stop, labels, best):
-    """Equivalent to ``scores = mine @ turned; labels = scores.argmax(axis=1); best = scores.max(axis=1)``."""
-    scores = np.empty(turned.shape[1])
-    for x in range(start, stop):
-        scores[:] = 0.0
-        for c in range(mine.shape[1]):
-            v = mine[x, c]
-            if v != 0:
-                for k in range(len(scores)):
-                    scores[k] += v * turned[c, k]
-        at = 0
-        for k in range(1, len(scores)):
-            at = k if scores[k] > scores[at] else at
-        labels[x], best[x] = at, scores[at]
 
 
 def nearest_profiles(matrix: csr_array, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats]:

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import svds
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError
-from gingham.fitting.starts import k_means
 from gingham.lazy import lazy_module
+from gingham.models.counts.tensor import Counts, CountTensor
 
 if TYPE_CHECKING:
     from gingham.models.counts import profile_kernels
 else:
     profile_kernels = lazy_module("gingham.models.counts.profile_kernels")
 
-COUNT_STARTS = ("merged", "profiles", "spectral", "random")
+COUNT_STARTS = ("merged", "profiles", "random")
 SEED_SMOOTHING = 0.3  # share of the overall profile in a seed's profile: one item's profile is mostly zeros
 STEP_SMOOTHING = 0.1  # the same for clusters, which have seen more
 TRIALS = 3  # candidates per seed, of which the best is kept
@@ -29,9 +27,14 @@ TINY = 1e-300
 
 
 def start_labels(
-    start: str, counts: sparse.csr_array, n_clusters: Sequence[int | None], rng: np.random.Generator
-) -> tuple[Ints, Ints]:
-    """Clusters of rows and columns to begin with; None for the column clusters leaves every column by itself."""
+    start: str, counts: Counts, n_clusters: Sequence[int | None], rng: np.random.Generator
+) -> tuple[Ints, ...]:
+    """Clusters of every side to begin with; None for the column clusters of a matrix leaves every column by itself.
+
+    Of more than two sides each is clustered by how often its items occur with those of the others.
+    """
+    if isinstance(counts, CountTensor):
+        return tuple(_row_start(start, counts.beside(side), m or 1, rng) for side, m in enumerate(n_clusters))
     n_rows, n_columns = counts.shape
     rows, columns = n_clusters
     k = n_rows if rows is None else rows
@@ -44,8 +47,8 @@ def start_labels(
         if fine == (k, columns):
             return start_labels("profiles", counts, n_clusters, rng)
         row_labels, column_labels = _profile_start("profiles", counts, fine, rng, FINE_BLOCK_STEPS)
-        row_labels = profile_kernels.merge_down(block_table(counts, row_labels, column_labels, fine).T, k)[row_labels]
-        table = block_table(counts, row_labels, column_labels, (k, fine[1]))
+        row_labels = profile_kernels.merge_down(block_table(counts, (row_labels, column_labels), fine).T, k)[row_labels]
+        table = block_table(counts, (row_labels, column_labels), (k, fine[1]))
         column_labels = profile_kernels.merge_down(table, columns)[column_labels]
         return block_steps(counts, row_labels, column_labels, (k, columns))
     return _profile_start(start, counts, (k, columns), rng)
@@ -65,9 +68,6 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
     n_rows = counts.shape[0]
     if start == "random":
         return rng.integers(0, k, n_rows)
-    if start == "spectral":
-        labels = spectral_row_labels(counts, k, rng)
-        return profile_steps(counts, labels, k, 5)
     if start == "profiles":
         return profile_steps(counts, profile_seeds(counts, k, rng), k, 5)
     if start != "merged":
@@ -91,8 +91,12 @@ def as_profiles(table: Floats) -> sparse.csr_array:
     return sparse.csr_array((table.ravel(), np.tile(np.arange(k), n), np.arange(0, n * k + 1, k)), shape=table.shape)
 
 
-def block_table(counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int]) -> Floats:
-    """Counts of each block, shape (row clusters, column clusters)."""
+def block_table(counts: Counts, labels: Sequence[Ints], shape: Sequence[int]) -> Floats:
+    """Counts of each block, shape (m_1, …, m_d)."""
+    if isinstance(counts, CountTensor):
+        at = np.ravel_multi_index([of[code] for of, code in zip(labels, counts.coords)], shape)
+        return np.bincount(at, counts.data, int(np.prod(shape))).reshape(shape).astype(np.float64)
+    rows, columns = labels
     return profile_kernels.block_sums(counts, rows * shape[1], columns, shape[0] * shape[1]).reshape(shape[0], shape[1])
 
 
@@ -136,8 +140,8 @@ def _drawn(chances: Floats, n: int, rng: np.random.Generator) -> Ints:
 
 def _masses(counts: sparse.csr_array) -> tuple[Floats, Floats]:
     """The mass of each row, and the overall profile of the columns."""
-    rows, columns = profile_kernels.margins(counts)
-    return rows, columns / max(rows.sum(), TINY)
+    rows = counts.sum(axis=1)
+    return rows, counts.sum(axis=0) / max(rows.sum(), TINY)
 
 
 def profile_steps(
@@ -163,26 +167,23 @@ def block_steps(
     counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int], n_steps: int = 30
 ) -> tuple[Ints, Ints]:
     """Batch steps of information-theoretic co-clustering, rows and columns in turn."""
-    both = (counts, sparse.csr_array(counts.T))
-    masses = profile_kernels.margins(counts)
+    sides = (counts, sparse.csr_array(counts.T))
+    masses = [counts.sum(axis=1), counts.sum(axis=0)]
     labels = [rows, columns]
-    mine = profile_kernels.cluster_counts(counts, columns, shape[1])  # of the items of the side whose turn it is
-    theirs: Floats | None = None  # of those of the other side
     for _ in range(n_steps):
         n_changed = 0
-        for axis in (0, 1):
-            table = profile_kernels.label_sums(mine, labels[axis], shape[axis])
+        for axis, side in enumerate(sides):
+            mine = profile_kernels.cluster_counts(side, labels[1 - axis], shape[1 - axis])
+            every = np.arange(len(mine))
+            member = sparse.csr_array((np.ones(len(mine)), (labels[axis], every)), shape=(shape[axis], len(mine)))
+            table = member @ mine
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
-            new = refilled(*profile_kernels.highest(mine, logs), masses[axis], shape[axis])
-            changed = int(np.count_nonzero(new != labels[axis]))
-            if theirs is None or 2 * changed > len(new):
-                theirs = profile_kernels.cluster_counts(both[1 - axis], new, shape[axis])
-            else:
-                profile_kernels.move_counts(both[axis], labels[axis], new, theirs)
+            scores = mine @ logs.T
+            best = scores.argmax(axis=1)
+            new = refilled(best, scores[every, best], masses[axis], shape[axis])
+            n_changed += int(np.count_nonzero(new != labels[axis]))
             labels[axis] = new
-            n_changed += changed
-            mine, theirs = theirs, mine
         if n_changed <= 1e-4 * sum(map(len, labels)):
             break
     return labels[0], labels[1]
@@ -204,17 +205,3 @@ def refilled(labels: Ints, gains: Floats, mass: AnyArray, k: int) -> Ints:
         sizes[labels[worst]] -= 1
         labels[worst], sizes[cluster] = cluster, 1
     return labels
-
-
-def spectral_row_labels(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
-    """k-means on left singular vectors of D₁^{−½} X D₂^{−½}, rows weighted by their mass."""
-    mass = [np.maximum(np.asarray(counts.sum(axis=axis)).ravel(), 1e-12) for axis in (1, 0)]
-    scaled = sparse.csr_array(sparse.diags_array(mass[0] ** -0.5) @ counts @ sparse.diags_array(mass[1] ** -0.5))
-    rank = min(max(1, min(k - 1, 50)) + 1, min(scaled.shape) - 1)
-    if rank < 2:
-        return rng.integers(0, k, counts.shape[0])
-    with one_library_thread():
-        left, values, _ = svds(scaled, k=rank, v0=rng.standard_normal(min(scaled.shape)), tol=1e-3)
-        order = np.argsort(-values)[1:]
-        points = left[:, order] * values[order] / np.sqrt(mass[0])[:, None]
-        return np.asarray(k_means(points, mass[0], k, rng))

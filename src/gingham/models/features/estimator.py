@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.base import ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
-from gingham.cards import certificate_card
-from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
+from gingham.arrays import ArrayLike, Bools, Floats, Ints, Seed, TableLike
+from gingham.certificates.bounds import LossDistribution, log_wealth, log_wealth_lower
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data import Mode
-from gingham.data.adapt import Names, categorical_entries, category_names, with_names
+from gingham.data.adapt import Names, category_names, with_names
 from gingham.engine.sweep import make_board
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
@@ -28,50 +24,22 @@ from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Restart, Run, best_of
 from gingham.fitting.sweep import Sweep
 from gingham.models.base import Persistent
+from gingham.models.features.attributes import (
+    MOST_CLUSTERS,
+    AttributePrediction,
+    averaged_over_prunings,
+    error_of_attribute,
+    number_of_clusters,
+)
+from gingham.models.features.certificate import UnobservedCertificate
+from gingham.models.features.entries import Entries, ValueTable, positions, value_names
 from gingham.models.questions import Predicted
 from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
 SHUFFLES = 5
-
-
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """Observed entries of a table of categories."""
-
-    rows: Ints
-    columns: Ints
-    values: Ints
-    shape: tuple[int, int]  # instances, features
-    n_values: int  # most values a feature has
-
-    def feature_information(self, labels: Ints, n_clusters: int) -> Floats:
-        """P(X_j observed)·I(T; X_j | observed) of each feature, nats, shape (features,).
-
-        Their mean is I_ob of P4 (which forgets the 1/n in the version with missing values).
-        """
-        n, d = self.shape
-        cell = (labels[self.rows] * d + self.columns).astype(np.int64) * self.n_values + self.values
-        table = np.bincount(cell, minlength=n_clusters * d * self.n_values).reshape(n_clusters, d, self.n_values)
-        by_cluster, by_value = table.sum(axis=2), table.sum(axis=0)
-        seen = by_value.sum(axis=1)
-        total = xlogy(table, table).sum(axis=(0, 2)) - xlogy(by_cluster, by_cluster).sum(axis=0)
-        total += xlogy(seen, seen) - xlogy(by_value, by_value).sum(axis=1)
-        return np.maximum(np.asarray(total) / n, 0.0)
-
-    def digests(self) -> AnyArray:
-        """Equal for features with the same values in the same instances; 0 where all values are the same."""
-        order = np.argsort(self.columns, kind="stable")
-        edges = np.searchsorted(self.columns[order], np.arange(self.shape[1] + 1))
-        found = np.zeros(self.shape[1], dtype=np.uint64)
-        for j, (start, stop) in enumerate(pairwise(edges)):
-            mine = order[start:stop]
-            if stop > start and np.ptp(self.values[mine]):
-                whole = np.stack([self.rows[mine], self.values[mine]]).astype(np.int64).tobytes()
-                found[j] = int.from_bytes(hashlib.blake2b(whole, digest_size=8).digest(), "little")
-        return found
 
 
 def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, restart: Restart) -> Run[tuple[Ints, Floats]]:
@@ -91,47 +59,6 @@ def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, restar
     return Run(found, run.trace, run.converged, run.interrupted)
 
 
-@dataclass(frozen=True)
-class UnobservedCertificate:
-    """A lower bound on the information that the clusters carry about a new feature of the same population.
-
-    With probability at least 1 − delta over the draw of the held-out features, the expected information
-    is at least ``value`` nats a feature. The clusters must not have seen these features.
-    """
-
-    value: float
-    empirical: float
-    chance: float
-    n_features: int
-    delta: float
-
-    def explain(self) -> str:
-        return (
-            f"Knowing an instance's cluster tells at least {self.value:.4g} nats about a new feature, with confidence "
-            f"{100 * (1 - self.delta):g} %. On the {self.n_features} held-out features it told {self.empirical:.4g}; "
-            f"clusters dealt out at random would seem to tell {self.chance:.4g}, so only the rest is knowledge. "
-            "It rests on: the features were drawn independently of each other from those that could have been asked "
-            "[given], and none of them was used to form the clusters [given]."
-        )
-
-    def _repr_html_(self) -> str:
-        """A card for notebooks."""
-        return certificate_card(self.value, True, self.explain())
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values, as a page shows them."""
-        assumptions = [
-            {"text": "The features are independent draws from all that one could ask.", "status": "given"},
-            {"text": "None of them was used to form the clusters.", "status": "given"},
-        ]
-        return {
-            "value": self.value, "empirical": self.empirical, "delta": self.delta, "n_tuples": self.n_features,
-            "unit": "features", "at_least": True, "predictor": "clusters", "bound": "log-wealth", "worst": None,
-            "loss": "information about a feature, nats", "terms": {}, "others": [], "assumptions": assumptions,
-            "explanation": self.explain(),
-        }  # fmt: skip
-
-
 @dataclass(eq=False, repr=False)
 class InformationClustering(ClusterMixin, Persistent):
     """Cluster instances so that the clusters say as much as possible about features, observed and unobserved.
@@ -140,7 +67,8 @@ class InformationClustering(ClusterMixin, Persistent):
 
     Parameters
     ----------
-    n_clusters : int
+    n_clusters : int or "auto"
+        "auto" takes the number that describes features set aside in the fewest nats, at most 50.
     n_init : int
         Random starts, side by side on all cores; the one with the most information is kept.
     max_iter, tol : int, float
@@ -150,10 +78,10 @@ class InformationClustering(ClusterMixin, Persistent):
     Attributes
     ----------
     labels_ : array of shape (n_instances,), clusters from 0
+    n_clusters_ : the number of clusters in use
     observed_information_ : I_ob, nats a feature
     chance_information_ : the same for shuffled labels; plug-in information is biased upwards by about this
     feature_information_ : array of shape (n_features,), each feature's share
-    feature_digests_ : array of shape (n_features,), by which a feature that took part is known again
     trace_, n_iter_, converged_
 
     Examples
@@ -166,11 +94,10 @@ class InformationClustering(ClusterMixin, Persistent):
     """
 
     _saved_attributes = (
-        "labels_", "observed_information_", "chance_information_", "feature_information_", "n_iter_", "converged_",
-        "n_values_", "missing_", "feature_digests_",
+        "labels_", "n_clusters_", "observed_information_", "chance_information_", "feature_information_", "n_iter_",
+        "converged_", "_table", "_table_names", "_digests",
     )  # fmt: skip
-
-    n_clusters: int = 2
+    n_clusters: int | str = 2
     n_init: int = 3
     max_iter: int = 100
     tol: float = 1e-3
@@ -205,29 +132,35 @@ class InformationClustering(ClusterMixin, Persistent):
         checkpoint : Checkpoint, optional
             Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
-        entries = Entries(*categorical_entries(X))
+        entries = Entries.of(X)
         checkpoint.bound_to(self, X)
         validate_data(self, X, skip_check_array=True, reset=True)
-        if not isinstance(self.n_clusters, (int, np.integer)) or self.n_clusters < 1:
-            raise GinghamError(f"n_clusters={self.n_clusters!r} must be a whole number from 1.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        found = self._best(entries, min(int(self.n_clusters), entries.shape[0]), rng, checkpoint)
+        self.n_clusters_ = self._size(entries, rng)
+        found = self._best(entries, self.n_clusters_, rng, self.n_init, checkpoint)
         self._set_run(found)
         self.labels_, self.feature_information_ = found.state
         self.observed_information_ = float(self.feature_information_.mean())
         self.chance_information_ = self._chance(entries, rng)
-        self.n_values_, self.feature_digests_ = entries.n_values, entries.digests()
-        self.missing_ = len(entries.rows) < entries.shape[0] * entries.shape[1]
+        self._table = ValueTable.of(entries, self.labels_, self.n_clusters_)
+        self._table_names = value_names(np.unique(entries.flat), entries.n_values, category_names(X))
+        self._digests = entries.digests()
         self.modes_ = feature_modes(X, names, entries)
         self._remember(entries, len(entries.rows), item_info)
         return self
 
-    def observed(self, *data: Any) -> Observed:
+    def _size(self, entries: Entries, rng: np.random.Generator) -> int:
+        if self.n_clusters == "auto":
+            return number_of_clusters(entries, lambda part, k, rng: self._best(part, k, rng, 1).state[0], rng)
+        if not isinstance(self.n_clusters, (int, np.integer)) or self.n_clusters < 1:
+            raise GinghamError(f"n_clusters={self.n_clusters!r} must be an integer ≥ 1, or 'auto'.")
+        return min(int(self.n_clusters), entries.shape[0])
+
+    def _observed(self, *data: Any) -> Observed:
         """Which values instances have, counted: every value of every feature is an item."""
-        entries = Entries(*categorical_entries(data[0])) if data else self._remembered("gg.summarize(model, X)")
+        entries = Entries.of(data[0]) if data else self._remembered("gg.summarize(model, X)")
         modes = self.modes_ if not data and hasattr(self, "modes_") else feature_modes(data[0], None, entries)
-        value = entries.columns.astype(np.int64) * entries.n_values + entries.values
-        codes = (entries.rows, np.unique(value, return_inverse=True)[1].astype(np.int32))
+        codes = (entries.rows, np.unique(entries.flat, return_inverse=True)[1].astype(np.int32))
         return Observed(
             modes,
             (Relation((0, 1), codes, "lift", label="value"),),
@@ -236,15 +169,9 @@ class InformationClustering(ClusterMixin, Persistent):
             refit=lambda kept: self._refit(entries, kept),
         )
 
-    def _keep_for_questions(self) -> None:
-        if self._data is not None:
-            self.value_shares_ = value_shares(self._data, self.labels_)
-
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """How common each value of each feature is in the instance's cluster, with the spread of such a coin."""
-        if not hasattr(self, "value_shares_"):
-            raise GinghamError("This model file does not know the values of features: fit again.")
-        chance = self.value_shares_[self.labels_[codes[0]], codes[1]]
+        chance = self._table.shares()[self.labels_[codes[0]], codes[1]]
         return Predicted(chance, np.sqrt(chance * (1 - chance)))
 
     def _known_partners(self, side: int, code: int, own: int, other: int, seen: TableLike | None) -> Ints:
@@ -256,12 +183,11 @@ class InformationClustering(ClusterMixin, Persistent):
         return np.flatnonzero(np.isin(features, features[known]))
 
     def _refit(self, entries: Entries, kept: Bools) -> Refit:
-        part = replace(entries, rows=entries.rows[kept], columns=entries.columns[kept], values=entries.values[kept])
-        found = self._best(part, int(self.labels_.max()) + 1, np.random.default_rng(0))
+        found = self._best(entries.only(kept), self.n_clusters_, np.random.default_rng(0), self.n_init)
         return Refit((found.state[0], None))
 
     def _best(
-        self, entries: Entries, k: int, rng: np.random.Generator, checkpoint: Checkpoint = NO_CHECKPOINT
+        self, entries: Entries, k: int, rng: np.random.Generator, n_init: int, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Run[tuple[Ints, Floats]]:
         """The clusters of some starts that tell most."""
         n = entries.shape[0]
@@ -271,70 +197,144 @@ class InformationClustering(ClusterMixin, Persistent):
             return iob_max(entries, k, restart.rng.permutation(np.arange(n) % k), sweep, restart)
 
         return best_of(
-            solve, self.n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
+            solve, n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
             cost=lambda found: -float(found.state[1].mean()),
         )  # fmt: skip
 
     def _chance(self, entries: Entries, rng: np.random.Generator) -> float:
-        k = int(self.labels_.max()) + 1
+        k = self.n_clusters_
         shuffled = [entries.feature_information(rng.permutation(self.labels_), k).mean() for _ in range(SHUFFLES)]
         return float(np.mean(shuffled))
 
-    def _other(self, X: TableLike) -> tuple[Entries, Floats]:
+    def predict(self, X: TableLike) -> Ints:
+        """The cluster that each new instance, a row of the features of the fit, joins.
+
+        It is the cluster that loses the least information by it; values that the fit has not met count as missing.
+        """
         check_is_fitted(self)
-        entries = Entries(*categorical_entries(X))
+        entries = Entries.of(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return self._table.place(*positions(entries, category_names(X), self._table_names), entries.shape[0])
+
+    def predict_attribute(self, y: ArrayLike, X: TableLike | None = None) -> AttributePrediction:
+        """A new attribute of all instances from a few whose value is known.
+
+        All ways to merge the clusters along their tree predict, each weighted by how well it explains the known values,
+        so that an attribute may follow fine clusters or coarse ones.
+
+        Parameters
+        ----------
+        y : array of shape (n_instances,)
+            The attribute of the instances of the fit, in their order; None or NaN where it is not known.
+        X : table of new instances, optional
+            Predict for these, placed by `predict`, in place of those of the fit.
+
+        Returns
+        -------
+        AttributePrediction
+            ``values``, ``probabilities`` and ``classes``.
+        """
+        check_is_fitted(self)
+        column = np.asarray(y)
+        if column.ndim != 1 or len(column) != len(self.labels_):
+            raise GinghamError(
+                f"y has shape {column.shape}; it must have one value per instance of the fit, {len(self.labels_)} in "
+                "all: None or NaN where it is not known."
+            )
+        known = np.flatnonzero([not (value is None or value != value) for value in column.tolist()])
+        if not len(known):
+            raise GinghamError("y has no known value: give that of at least one instance.")
+        classes, given = np.unique(column[known].tolist(), return_inverse=True)
+        chances = averaged_over_prunings(self._table.tree(), self.labels_[known], given, len(classes))
+        chances = chances[self.labels_ if X is None else self.predict(X)]
+        values = classes[chances.argmax(axis=1)]
+        if X is None:
+            values[known] = classes[given]
+        return AttributePrediction(values, chances, classes)
+
+    def _other(self, X: TableLike) -> Entries:
+        check_is_fitted(self)
+        entries = Entries.of(X)
         if entries.shape[0] != len(self.labels_):
             raise GinghamError(
                 f"The table has {entries.shape[0]} rows; the clusters are of {len(self.labels_)} instances, "
                 "and the rows must be the same ones, in the same order."
             )
-        return entries, entries.feature_information(self.labels_, int(self.labels_.max()) + 1)
+        return entries
 
     def unobserved_information(self, X: TableLike) -> float:
         """I_un: nats a feature that the clusters tell about other features of the same instances."""
-        return float(self._other(X)[1].mean())
+        return float(self._other(X).feature_information(self.labels_, self.n_clusters_).mean())
 
     def chance_of(self, X: TableLike, random_state: Seed = 0) -> float:
         """What shuffled labels would seem to tell about the same features."""
-        return self._chance(self._other(X)[0], np.random.default_rng(random_state))
+        return self._chance(self._other(X), np.random.default_rng(random_state))
 
-    def certify(self, X: TableLike, delta: float = 0.05) -> UnobservedCertificate:
-        """A lower bound on I_un from features that were held out: log-wealth without a complexity term.
+    def certify(self, X: TableLike, delta: float = 0.05, n_labelled: int | None = None) -> UnobservedCertificate:
+        """Compute a lower bound on I_un from held-out features: log-wealth without a complexity term.
 
         Features that the clusters were formed from are refused: by name where both tables name their columns, otherwise
         by their values.
+
+        Parameters
+        ----------
+        X : table of other features of the same instances, in the same order
+        n_labelled : int, optional
+            Bound the share of wrong values of `predict_attribute` from so many instances, drawn at random, instead.
         """
         checked_delta(delta)
-        entries, _ = self._other(X)
         own, names = getattr(self, "feature_names_in_", None), getattr(X, "columns", None)
         if own is not None and names is not None:
             learned = np.isin(np.asarray(names, dtype=str), np.asarray(own, dtype=str))
         else:
-            digests = entries.digests()
-            learned = np.isin(digests, self.feature_digests_) & (digests != 0)
+            digests = self._other(X).digests()
+            learned = np.isin(digests, self._digests) & (digests != 0)
         if learned.any():
             raise RefusedCertificate(
                 f"{int(learned.sum())} of {len(learned)} features (column {int(np.flatnonzero(learned)[0])}, for one) "
-                "took part in forming the clusters, and what clusters tell about those proves nothing about others. "
-                "Give features that the fit has not seen; if they only have the same values, name the columns of both "
-                "tables."
+                "were used to form the clusters, so they cannot test them. Give features that the fit has not seen; "
+                "if they have the same values by chance, name the columns of both tables."
             )
-        return self.certify_new(X, delta)
+        return self.certify_new(X, delta, n_labelled)
 
-    def certify_new(self, X: TableLike, delta: float = 0.05) -> UnobservedCertificate:
+    def certify_new(self, X: TableLike, delta: float = 0.05, n_labelled: int | None = None) -> UnobservedCertificate:
         """The same for features that are known to be new, by whatever means."""
-        entries, each = self._other(X)
+        entries, rng = self._other(X), np.random.default_rng(0)
+        if n_labelled is not None:
+            return self._certify_error(entries, delta, n_labelled, rng)
+        each = entries.feature_information(self.labels_, self.n_clusters_)
         top = np.log(max(int(self.labels_.max()) + 1, 2))  # I(T; X) ≤ ln k
-        law = GibbsLaw.of(np.minimum(each / top, 1.0), np.ones(len(each)))
-        bound = log_wealth_lower(law, 0.0, len(each), delta)
-        chance = self._chance(entries, np.random.default_rng(0))
-        return UnobservedCertificate(bound.value * float(top), float(each.mean()), chance, len(each), delta)
+        distribution = LossDistribution.of(np.minimum(each / top, 1.0), np.ones(len(each)))
+        bound = log_wealth_lower(distribution, 0.0, len(each), delta)
+        value, chance = bound.value * float(top), self._chance(entries, rng)
+        return UnobservedCertificate(value, float(each.mean()), chance, len(each), delta)
+
+    def _certify_error(
+        self, entries: Entries, delta: float, n_labelled: int, rng: np.random.Generator
+    ) -> UnobservedCertificate:
+        if not isinstance(n_labelled, (int, np.integer)) or n_labelled < 1:
+            raise GinghamError(f"n_labelled={n_labelled!r} must be an integer ≥ 1.")
+        tree = self._table.tree()
+        columns = [entries.only(entries.columns == j) for j in range(entries.shape[1])]
+        errors = np.array([
+            error_of_attribute(column, self.labels_, tree, rng.permutation(len(column.rows))[:n_labelled])
+            for column in columns if len(column.rows) > n_labelled
+        ])  # fmt: skip
+        if not len(errors):
+            raise RefusedCertificate(f"No feature is known of more than {n_labelled} instances.")
+        distribution = LossDistribution.of(errors[:, 0], np.ones(len(errors)))
+        bound = log_wealth(distribution, 0.0, len(errors), delta)
+        mean, chance = (float(share) for share in errors.mean(axis=0))
+        return UnobservedCertificate(bound.value, mean, chance, len(errors), delta, int(n_labelled))
 
     def references(self, delta: float = 0.05) -> dict[str, Statement]:
-        """How far I_ob and I_un can be apart by P4's Lemma 1 and Theorems 1 and 2 (vacuous in practice)."""
+        """How far I_ob and I_un can be apart by P4's Lemma 1 and Theorems 1 and 2 (near or above ln k in practice)."""
         check_is_fitted(self)
-        k, n, d = int(self.n_clusters), len(self.labels_), len(self.feature_information_)
-        values, missing = int(self.n_values_), bool(self.missing_)
+        n, d = len(self.labels_), len(self.feature_information_)
+        # A number that was chosen by the features is any up to the most that were tried.
+        k = MOST_CLUSTERS if self.n_clusters == "auto" else self.n_clusters_
+        values = int(np.bincount(self._table.feature_of).max())
+        missing = bool(self._table.counts.sum() < n * d)
         return {
             "lemma 1": lemma1(d, n, k, delta),
             "theorem 1": p4_theorem1(d, k, values, delta, missing),
@@ -342,28 +342,11 @@ class InformationClustering(ClusterMixin, Persistent):
         }
 
 
-def value_shares(entries: Entries, labels: Ints) -> Floats:
-    """How common each observed value of a feature is in each cluster, among its instances that have the feature.
-
-    Shape (clusters, values of all features that were observed); one instance more has the values of all.
-    """
-    k, d, width = int(labels.max()) + 1, entries.shape[1], entries.n_values
-    value = entries.columns.astype(np.int64) * width + entries.values
-    counts = np.bincount(labels[entries.rows] * (d * width) + value, minlength=k * d * width).reshape(k, d, width)
-    whole = counts.sum(axis=0) / np.maximum(counts.sum(axis=(0, 2))[:, None], 1)
-    shares = (counts + whole) / (counts.sum(axis=2, keepdims=True) + 1)
-    return np.asarray(shares.reshape(k, d * width)[:, np.unique(value)])
-
-
 def feature_modes(X: TableLike, names: Names, entries: Entries) -> tuple[Mode, Mode]:
     """Instances, and every value of every feature that was observed, as items with names: "fever = yes"."""
     _, axes, (rows, features) = with_names(X, names)
     n, d = entries.shape
-    own = np.arange(n) if rows is None else rows
-    titles = [str(name) for name in (np.arange(d) if features is None or len(features) != d else features).tolist()]
-    values = category_names(X)
-    present = np.unique(entries.columns.astype(np.int64) * entries.n_values + entries.values)
-    items = [f"{titles[at // entries.n_values]} = {values[at // entries.n_values][at % entries.n_values]}"
-             for at in present.tolist()]  # fmt: skip
+    titles = (np.arange(d) if features is None or len(features) != d else features).tolist()
+    items = value_names(np.unique(entries.flat), entries.n_values, category_names(X), titles)
     row_name, column_name = axes or ("instance", "feature")
-    return Mode(row_name, own), Mode(column_name, np.array(items, dtype=object))
+    return Mode(row_name, np.arange(n) if rows is None else rows), Mode(column_name, items.astype(object))

@@ -244,4 +244,4 @@ def held_out_loss(chances: EdgeChances, sample: PairSample, held: Bools) -> floa
     """Log loss per pair of a random tenth of all pairs, of which the ``held`` of the listed ones are joined."""
     joined, absent = chances.nats(sample.codes)
     others = chances.absent() - float(absent.sum())  # of all pairs that are not joined
-    return (float(joined[held].sum()) + others / PARTS) / (sample.n_tuples / PARTS)
+    return (float(joined[held].sum()) + others / PARTS) / (sample.n_observations / PARTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -18,13 +17,11 @@ from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
-from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
-from gingham.engine.place import BACKENDS, refuse_torch
-from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.data.graphs import NODE, PairSample, Weight, from_graph, label_values, with_alphabet
+from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
-from gingham.fitting.schedules import Schedule, make_schedule
 from gingham.models.base import (
     Persistent,
     check_within,
@@ -33,19 +30,20 @@ from gingham.models.base import (
     moments_of,
     predicted_by,
     stderr_progress,
+    warn_of_unseen,
 )
 from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
-from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
-from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
-from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, codes_edges, hard_posterior
+from gingham.models.graph.fit import TINY, GraphFit, default_beta, graph_problem, search_problem
+from gingham.models.graph.partition import PartitionSearch
+from gingham.models.graph.solvers import GraphSolver, Iclust, codes_edges, hard_posterior, make_solver
+from gingham.models.graph.suggest import suggest
+from gingham.models.listed import Listed
 from gingham.models.questions import Predicted
 from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
-SOLVERS = ("sweep", "nodewise", "damped")
-OBJECTIVES = ("tradeoff", "iclust")
 MAX_LABELS = 1000
 TRIAL_ROUNDS = 3  # of splitting and merging, where a fit only helps to choose a form
 ICLUST_BETA = 20.0  # 1/T where none is given
@@ -67,9 +65,12 @@ class GraphClustering(ClusterMixin, Persistent):
         "auto" is log loss for a graph without weights and quadratic loss for one with weights.
     beta : float or None
         Trade-off per unit of loss. None: 1 for log loss, 1/(2 variance of the weights) for quadratic loss.
-    solver : {"sweep", "nodewise", "damped"}
-        Hard moves; soft memberships one node after another; soft memberships all at once with a damped step.
-        None of them ever raises the objective.
+    solver : {"sweep", "nodewise", "damped", "annealed", "parallel", "iclust"} or a solver
+        Hard moves; soft memberships one node after another; soft memberships all at once with a damped step. None of
+        these ever raises the objective. "annealed" is "nodewise" with β going up and noise, for many soft clusters;
+        "parallel" is P1's Algorithm 1 as printed, which may oscillate. "iclust" maximises the mean weight within
+        clusters less Ī/β (Slonim et al. 2005) and fits the blocks afterwards. A solver of ``gingham.models.graph``,
+        such as ``NodeWise(schedule=Up(), tol=1e-6)`` or ``Damped(backend="torch")``, sets everything.
     degree_correction : {"auto"} or bool
         The cluster of a node describes with whom it is connected, its degree how often; for graphs with hubs. Needs
         an undirected graph, ``solver="sweep"`` and weights that are not negative. "auto" holds out a tenth of all
@@ -80,19 +81,14 @@ class GraphClustering(ClusterMixin, Persistent):
         for a certificate of a matrix of zeros and ones, say alphabet=(0, 1), or give a matrix of booleans.
     bounds : (float, float), optional
         Smallest and largest possible weight, which a certificate of quadratic loss needs.
-    objective : {"tradeoff", "iclust"}
-        "iclust" maximises the mean weight within clusters less Ī/β (Slonim et al. 2005) and fits the blocks
-        afterwards; ``solver`` is then ignored.
-    start : {"spectral", "random", "mixed"}, labels or Posterior
-        "mixed" alternates spectral and random restarts. Named starts begin with twice as many clusters,
-        which are then merged.
-    schedule : {"down", "constant"} or Schedule
-        Of β, for the soft solvers.
+    start : {"spectral", "random", "mixed", "soft"}, labels or Posterior
+        "mixed" alternates spectral and random restarts. These begin with twice as many clusters, which are then merged.
+        "soft" is random memberships of every node, for soft solvers with a given number of clusters.
     n_init : int
         Starts; the lowest objective is kept.
-    max_clusters : int
-        Most clusters that "auto" tries.
-    max_iter, tol, backend, random_state, verbose
+    max_iter : int
+        Most sweeps of a solver that is named.
+    random_state, verbose
         As in CoClusteringRegressor.
 
     Attributes
@@ -123,23 +119,18 @@ class GraphClustering(ClusterMixin, Persistent):
     """
 
     _saved_attributes = (
-        "posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_", "degree_choice_",
+        "posterior_", "_degree_model", "beta_", "n_iter_", "converged_", "directed_", "degree_choice_",
     )  # fmt: skip
     n_clusters: int | str = "auto"
     loss: str | Floats | Callable[[Alphabet], CellModel] = "auto"
     beta: float | None = None
-    solver: str = "sweep"
+    solver: str | GraphSolver = "sweep"
     degree_correction: bool | str = "auto"
     alphabet: Sequence[float] | None = None
     bounds: tuple[float, float] | None = None
-    objective: str = "tradeoff"
     start: str | Ints | Posterior = "spectral"
-    schedule: str | Schedule = "down"
     n_init: int = 1
-    max_clusters: int = MOST_CLUSTERS
     max_iter: int = 200
-    tol: float = 1e-7
-    backend: str = "auto"
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
@@ -151,7 +142,7 @@ class GraphClustering(ClusterMixin, Persistent):
         *,
         pairs: object = "all",
         directed: bool | None = None,
-        weight: str | None = "weight",
+        weight: Weight = "weight",
         nodes: Sequence[object] | AnyArray | None = None,
         hyperedges: bool = False,
         item_info: ItemInfo | None = None,
@@ -188,13 +179,13 @@ class GraphClustering(ClusterMixin, Persistent):
         self._set_run(solution)
         self.n_features_in_ = sample.n_nodes
         self.directed_ = sample.directed
-        self.degree_model_: DegreeModel | None = None
+        self._degree_model: DegreeModel | None = None
         if self.degree_choice_.corrected:
-            self.degree_model_ = DegreeModel.of(sample, self.labels_, self.n_clusters_)
+            self._degree_model = DegreeModel.of(sample, self.labels_, self.n_clusters_)
         self._remember(replace(sample), sample.n_rows, item_info)
         return self
 
-    def observed(self, *data: Any) -> Observed:
+    def _observed(self, *data: Any) -> Observed:
         """Edges are counted against chance; weights of listed pairs, and negative ones, are read as numbers."""
         sample = self.sample(*data) if data else self._remembered("gg.summarize(model, graph)")
         counted = sample.complete and (sample.labels is None or bool((sample.labels >= 0).all()))
@@ -219,15 +210,36 @@ class GraphClustering(ClusterMixin, Persistent):
             else (f"{str(self.degree_choice_)[0].upper()}{str(self.degree_choice_)[1:]}.",),
         )
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _listed_rows(self, data: tuple[Any, ...] | None) -> Listed:
+        if data is None:
+            sample = self._remembered("model.update(graph, data=(graph_of_the_fit,))")
+        else:
+            sample = from_graph(
+                data[0], directed=self.directed_, hyperedges=len(self.posterior_.structure.factors[0]) > 2
+            )
+        ids = [mode.items[code] for mode, code in zip(sample.modes, sample.codes)]
+        weights = None if sample.labels is None or not sample.weighted else sample.labels
+        return Listed(ids, [NODE] * len(ids), weights=weights)
+
+    def _arguments_of(self, rows: Listed, like: Any = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A graph; an edge that was there and is there again is one, and weights add up."""
+        edges, weights = np.column_stack([np.asarray(ids, dtype=object) for ids in rows.ids]), rows.weights
+        shown: Any = self if like is None else like
+        sample = from_graph(
+            edges, directed=shown.directed_, hyperedges=len(rows.ids) > 2,
+            weight="weight" if weights is None else weights.tolist(),
+        )  # fmt: skip
+        return (sample,), {}
+
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """Expected weights; of edges that are there or not, the spread of a coin with that chance."""
         mean = (
             self.posterior_.predict(list(codes))
-            if self.degree_model_ is None
-            else self.degree_model_.predict(list(codes))
+            if self._degree_model is None
+            else self._degree_model.predict(list(codes))
         )
-        letters = getattr(self.posterior_.cells[0], "alphabet", None)
-        if letters is not None and set(letters.values.tolist()) <= {0, 1}:
+        label_values = getattr(self.posterior_.cells[0], "alphabet", None)
+        if label_values is not None and set(label_values.values.tolist()) <= {0, 1}:
             chance = np.clip(mean, 0.0, 1.0)
             return Predicted(mean, np.sqrt(chance * (1 - chance)))
         moments = getattr(self, "cell_moments_", None)
@@ -241,7 +253,7 @@ class GraphClustering(ClusterMixin, Persistent):
         """The same graph without some of its edges: where all pairs were observed, their places are empty."""
         part = replace(sample.take(kept), complete=sample.complete)
         start = self.start if isinstance(self.start, str) else "spectral"
-        settings = {"n_clusters": max(self.n_clusters_, 1), "degree_correction": self.degree_model_ is not None}
+        settings = {"n_clusters": max(self.n_clusters_, 1), "degree_correction": self._degree_model is not None}
         model = clone(self).set_params(start=start, n_init=1, verbose=0, **settings).fit(part)
         if sample.complete:
             return Refit((model.labels_,))
@@ -276,42 +288,19 @@ class GraphClustering(ClusterMixin, Persistent):
     def _beta(self, sample: PairSample, cell: CellModel) -> float:
         if self.beta is not None:
             return float(self.beta)
-        return ICLUST_BETA if self.objective == "iclust" else default_beta(sample, cell)
+        return ICLUST_BETA if self.solver == "iclust" or isinstance(self.solver, Iclust) else default_beta(sample, cell)
 
     def _k(self, n: int) -> int | None:
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
             return None
         k = self.n_clusters
         if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise GinghamError(f"n_clusters={k!r} must be a whole number from 1, or 'auto'.")
+            raise GinghamError(f"n_clusters={k!r} must be an integer ≥ 1, or 'auto'.")
         return min(int(k), n)
 
-    def _solver(self, seed: int, sample: PairSample) -> Solvers:
-        if self.objective not in OBJECTIVES:
-            raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
-        if self.objective == "iclust":
-            return Iclust(self.tol, self.max_iter)
-        if self.solver not in SOLVERS:
-            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
-        if self.backend not in BACKENDS:
-            raise GinghamError(f"backend={self.backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-        if self.solver == "damped" or sample.n_modes > 2:
-            return Damped(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
-        if self.solver == "nodewise":
-            refuse_torch(self.backend, "node after node")
-            return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, seed)
-        refuse_torch(self.backend, "hard moves")
-        return NodeSweep(max_iter=self.max_iter, seed=seed)
-
     def _way(self, sample: PairSample, seed: int, corrected: bool) -> GraphFit:
-        return GraphFit(
-            self._k(sample.n_nodes),
-            self._solver(seed, sample),
-            self.start,
-            self.n_init,
-            self.max_clusters,
-            corrected,
-        )
+        solver = make_solver(self.solver, self.max_iter, seed, sample.n_modes)
+        return GraphFit(self._k(sample.n_nodes), solver, self.start, self.n_init, corrected)
 
     def _choice(self, problem: Problem, sample: PairSample, seed: int) -> DegreeChoice:
         """Whether degrees are corrected for: as asked, or as held-out pairs say."""
@@ -337,24 +326,28 @@ class GraphClustering(ClusterMixin, Persistent):
     def _only_plain(self, problem: Problem, sample: PairSample) -> str | None:
         """Why there is nothing to choose; None where there is."""
         if sample.n_modes > 2:
-            return "hyperedges have no other form"
+            return "degree correction is not available for hyperedges"
         if sample.directed:
-            return "the graph is directed, and degrees are corrected for in undirected ones (directed=False) only"
+            return "degree correction needs an undirected graph (directed=False)"
         if not sample.complete:
             return "only the listed pairs were observed"
-        if self.objective == "iclust" or self.solver != "sweep":
-            return "soft clusters have no other form"
+        if not self._hard:
+            return "degree correction is not available for soft clusters"
         if not codes_edges(problem):
-            return "the forms are compared by the log loss of edges that are there or not"
+            return "the two models can be compared on unweighted edges only"
         if problem.betas != (1.0,):
-            return "beta= was given, which the other form does not have"
+            return "beta= was given, which degree correction does not have"
         edges = sample.n_rows if sample.labels is None else int(np.count_nonzero(sample.labels))
         if edges < FEWEST_EDGES:
-            return f"{edges} edges are too few to hold some out"
+            return f"{edges} edges are too few for a held-out part"
         return None
 
+    @property
+    def _hard(self) -> bool:
+        return make_solver(self.solver, self.max_iter, 0, 2).hard
+
     def _check_degrees(self, sample: PairSample) -> None:
-        if self.solver != "sweep" or sample.directed or sample.n_modes > 2 or not sample.complete:
+        if not self._hard or sample.directed or sample.n_modes > 2 or not sample.complete:
             raise GinghamError("degree_correction=True is for undirected graphs with pairs='all' and solver='sweep'.")
         if sample.labels is not None and (sample.labels < 0).any():
             raise GinghamError("degree_correction=True needs weights that are not negative.")
@@ -364,23 +357,55 @@ class GraphClustering(ClusterMixin, Persistent):
     def predict(self, X: TableLike) -> Floats:
         """Expected weight of pairs of node ids, X of shape (P, 2), as the mean over Q; of edges, their chance."""
         codes = self._codes(X)
-        if self.degree_model_ is not None:
-            return self.degree_model_.predict(codes)
+        if self._degree_model is not None:
+            return self._degree_model.predict(codes)
         return self.posterior_.predict(codes)
 
     def predict_distribution(self, X: TableLike) -> Floats:
-        """Law of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""
-        if self.degree_model_ is None:
+        """Distribution of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""
+        if self._degree_model is None:
             return self.posterior_.predict_distribution(self._codes(X))
-        if not self.degree_model_.edges:
+        if not self._degree_model.edges:
             raise GinghamError(
                 "With degree correction, weights are predicted by their mean alone: use predict, or fit with "
                 "degree_correction=False."
             )
-        chance = self.degree_model_.predict(self._codes(X))
+        chance = self._degree_model.predict(self._codes(X))
         return np.column_stack([1.0 - chance, chance])
 
-    def sample(self, X: object, *, pairs: object = "all", weight: str | None = "weight") -> PairSample:
+    def suggest_pairs(self, n_pairs: int = 10) -> tuple[AnyArray, Floats]:
+        """Which pairs to measure next, of a graph that was fitted with ``pairs="listed"``.
+
+        These are pairs whose weights tell most about the clusters of their nodes, and so about all pairs that are not
+        measured. A certificate needs pairs that were drawn at random: keep some for it, and leave out those that were
+        suggested.
+
+        Parameters
+        ----------
+        n_pairs : int
+
+        Returns
+        -------
+        pairs : array of shape (n_pairs, 2), ids of nodes, the most informative first
+        gains : array of shape (n_pairs,)
+            How much of the squared error, summed over all pairs that are not measured, each is expected to save.
+
+        Examples
+        --------
+        >>> from gingham import GraphClustering
+        >>> known = [(i, j, float(i % 2 == j % 2)) for i in range(8) for j in range(i) if i + j != 13]
+        >>> model = GraphClustering(2, loss="quadratic", random_state=0).fit(known, pairs="listed")
+        >>> pairs, gains = model.suggest_pairs(1)
+        >>> pairs
+        array([[6, 7]])
+        """
+        check_is_fitted(self)
+        sample = self._remembered("fit again, and ask in the same process")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        found, gains = suggest(sample, self.assign_, n_pairs, rng)
+        return self.items_[found], gains
+
+    def sample(self, X: object, *, pairs: object = "all", weight: Weight = "weight") -> PairSample:
         """Another graph on the same nodes in the model's own numbering, as certificates and tests need it."""
         check_is_fitted(self)
         sets = len(self.posterior_.structure.factors[0]) > 2
@@ -406,13 +431,7 @@ class GraphClustering(ClusterMixin, Persistent):
             raise GinghamError(f"X has {len(columns)} columns of node ids; each row needs {d}.")
         mode = self.posterior_.structure.modes[0]
         codes = [mode.encode(column) for column in columns]
-        unseen = sum(int((code < 0).sum()) for code in codes)
-        if unseen:
-            warnings.warn(
-                f"{unseen} node ids were never seen in training: they are predicted with the average memberships.",
-                UnseenItemsWarning,
-                stacklevel=3,
-            )
+        warn_of_unseen([mode] * d, codes)
         return codes
 
     # facts of the fit
@@ -440,14 +459,9 @@ class GraphClustering(ClusterMixin, Persistent):
         """The weight that each block predicts, shape (k, k)."""
         return self.posterior_.cells[0].values(self.posterior_.answers[0])
 
-    @property
-    def information_(self) -> float:
-        """Ī, nats."""
-        return self.posterior_.information[0]
-
     # coarser
 
-    def simplified(
+    def _simplified(
         self,
         X: object,
         y: object = None,
@@ -466,17 +480,17 @@ class GraphClustering(ClusterMixin, Persistent):
             raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster is needed.")
         sample = self.sample(X)
         problem = graph_problem(sample, self.posterior_.cells[0], float(self.beta_))
-        search = PartitionSearch.of(search_problem(problem), self.degree_model_ is not None)
+        search = PartitionSearch.of(search_problem(problem), self._degree_model is not None)
         labels, k = search.merge(self.labels_, limit)
-        new = self.with_posterior(hard_posterior(problem, labels, k)[0], problem)
-        if self.degree_model_ is not None:
-            new.degree_model_ = DegreeModel.of(sample, labels, k)
+        new = self._with_posterior(hard_posterior(problem, labels, k)[0], problem)
+        if self._degree_model is not None:
+            new._degree_model = DegreeModel.of(sample, labels, k)
         return new
 
-    def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
+    def _with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
         """The same model with other memberships and answers; ``problem`` has the pairs that decided them."""
         new = copy(self)
-        new.posterior_, new._summary, new.errors_ = posterior, None, None
+        new.posterior_, new._summary, new._errors = posterior, None, None
         if problem is not None:
             learned_from(new, problem.samples[0])
         return new

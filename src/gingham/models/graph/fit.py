@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -14,10 +15,9 @@ from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Callback, Restart, Solution, Trace, best_of
-from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior
+from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior, random
 from gingham.models.graph.degrees import DegreeModel
 from gingham.models.graph.partition import (
-    MOST_CLUSTERS,
     MOST_ROUNDS,
     Partition,
     PartitionSearch,
@@ -25,9 +25,9 @@ from gingham.models.graph.partition import (
     find_partition,
     merge_duplicates,
 )
-from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior, pair_sample
+from gingham.models.graph.solvers import GraphSolver, NodeSweep, hard_posterior, pair_sample
 
-STARTS = ("spectral", "random", "mixed")
+STARTS = ("spectral", "random", "mixed", "soft")
 TINY = 1e-9  # share of the uniform distribution in the answers of the log loss; block densities are small
 
 
@@ -41,13 +41,10 @@ def default_beta(sample: PairSample, cell: CellModel) -> float:
     if cell.code_length:
         return 1.0
     one = sample.block_statistics(np.zeros(sample.n_nodes, dtype=np.int64), 1, cell.features)
-    loss = float(cell.envelope(one).sum() / sample.n_tuples)
+    loss = float(cell.envelope(one).sum() / sample.n_observations)
     if loss <= 0:
         raise GinghamError("All observed pairs have the same weight: there is nothing to cluster.")
     return float(cell.noise_rate / loss)
-
-
-Solvers = NodeWise | Damped | NodeSweep | Iclust
 
 
 @dataclass(frozen=True)
@@ -55,10 +52,9 @@ class GraphFit:
     """How a graph is clustered: a partition is found, the solver goes on from there, the best of the starts is kept."""
 
     n_clusters: int | None  # None chooses the number by description length, at most ``max_clusters``
-    solver: Solvers
+    solver: GraphSolver
     start: str | Ints | Posterior = "spectral"  # or "random", "mixed", labels, a posterior
     n_init: int = 1
-    max_clusters: int = MOST_CLUSTERS
     degree_correction: bool = False
     rounds: int = MOST_ROUNDS  # of splitting and merging at most, where the number of clusters is chosen
 
@@ -74,29 +70,35 @@ class GraphFit:
             raise GinghamError(
                 f"start={self.start!r} is unknown; choose one of {', '.join(STARTS)}, labels or a posterior."
             )
+        if not self._searches and isinstance(self.start, str) and (self.solver.hard or self.n_clusters is None):
+            raise GinghamError("start='soft' is for soft solvers and a given number of clusters.")
         if self.degree_correction:
             return self._degree_corrected(problem, rng, callback, checkpoint)
-        soft = isinstance(self.solver, NodeWise | Damped)
 
         def solve(restart: Restart) -> Solution:
-            found = self._partition(problem, restart) if isinstance(self.start, str) else None
+            found = self._partition(problem, restart) if self._searches else None
             stage = restart.checkpoint.stage("sweeps")
             if isinstance(self.solver, NodeSweep):
                 labels, k = self._hard_start(problem, found)
                 if found is not None and found.interrupted:
                     return stopped(*hard_posterior(problem, labels, k))
                 return self.solver.solve_labels(problem, labels, k, restart.report, stage)
-            start = self._start(problem, found)
+            start = self._start(problem, found, restart.rng)
             if found is not None and found.interrupted:
                 return stopped(start, problem.objective(start))
             return self.solver.solve(problem, start, restart.report, stage)
 
         most = self.solver.max_iter
         solution = best_of(solve, self.n_init, rng, max_iter=most, callback=callback, checkpoint=checkpoint)
-        if self.n_clusters is None and soft and problem.samples[0].n_modes == 2:
+        if self.n_clusters is None and self.solver.redundant and problem.samples[0].n_modes == 2:
             posterior = merge_duplicates(problem, solution.posterior)
             solution = replace(solution, posterior=posterior, objective=problem.objective(posterior))
         return solution
+
+    @property
+    def _searches(self) -> bool:
+        """Whether the start is a partition that has to be found."""
+        return isinstance(self.start, str) and self.start != "soft"
 
     def _hard_start(self, problem: Problem, found: Partition | None) -> tuple[Ints, int]:
         """The cluster of each node that hard moves begin with, and the number of clusters."""
@@ -106,7 +108,7 @@ class GraphFit:
         posterior = from_posterior(problem, given)
         return posterior.labels[0], posterior.n_clusters[0]
 
-    def _start(self, problem: Problem, found: Partition | None) -> Posterior:
+    def _start(self, problem: Problem, found: Partition | None, rng: np.random.Generator) -> Posterior:
         """The posterior that a soft solver begins with."""
         if found is not None:
             # A partition that lost clusters gets them back, empty but for what firmness leaves ajar.
@@ -114,13 +116,15 @@ class GraphFit:
         given = find_posterior(self.start)
         if given is not None:
             return from_posterior(problem, given)
+        if isinstance(self.start, str):  # soft
+            return random(problem, [cast(int, self.n_clusters)], rng)
         return from_labels(problem, [np.asarray(self.start)], firmness=FIRMNESS)
 
     def _partition(self, problem: Problem, restart: Restart) -> Partition:
         """The partition of a named start."""
         at_random = self.start == "random" or (self.start == "mixed" and restart.number % 2 == 1)
         return find_partition(
-            search_problem(problem), self.n_clusters, restart.rng, at_random=at_random, most=self.max_clusters,
+            search_problem(problem), self.n_clusters, restart.rng, at_random=at_random,
             degree_correction=self.degree_correction, rounds=self.rounds,
             checkpoint=restart.checkpoint.stage("partition"),
         )  # fmt: skip
@@ -169,7 +173,7 @@ def stopped(posterior: Posterior, objective: Objective) -> Solution:
 
 
 def search_problem(problem: Problem) -> Problem:
-    """The problem whose code chooses partitions: 0/1 graphs by exact code lengths whatever the loss.
+    """The problem that scores partitions: 0/1 graphs use exact code lengths for every loss.
 
     A Gaussian of one variance for all blocks would see structure in the noise of a sparse 0/1 graph.
     Hyperedges are searched as the graph of their pairs.

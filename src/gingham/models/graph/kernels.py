@@ -14,16 +14,20 @@ A visit costs the node's edges and, for each cluster it has edges to, one multip
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from gingham.arrays import Floats, Ints
 from gingham.engine.logarithm import ln
 
-QUADRATIC, BERNOULLI = 0, 1
+QUADRATIC, BERNOULLI, EXACT, DEGREES = 0, 1, 2, 3
 TRIED, FEW = 2, 4  # clusters, the best by a linear estimate, that a node looks at exactly; all where there are FEW
 RENEWED = 4  # times the number of clusters: moves after which that estimate is renewed
 TIE = 1e-9  # a move must gain more than this: rounding must not move nodes to and fro
+SLACK = 8.0  # nats by which the likelihood may speak against a move that the exact code is asked about
+LEAST = 1e-3  # nats that a move must save of the exact code: differences of large logarithms are rounded
 
 
 @njit(cache=True, boundscheck=False)
@@ -205,17 +209,22 @@ def _slope(m, s, step, kind):
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave):
+def estimates(kind, complete, tables):
     """Renew what `hard_sweep` estimates gains from. Equivalent to ``graph_reference.estimates``.
 
     ``slope[b, c]``: what a unit of weight between a node of c and one of b adds to the fit. Where all pairs were
     observed, ``join[c]`` and ``leave[c]``: what a node without edges adds by joining c, and what one in c does
     there. Otherwise ``dilution[b, c]``: what a listed pair of weight 0 between c and b adds.
     """
+    weight, pairs, sizes, slope, dilution, join, leave, _, _, _, _, unit = tables
     k = len(sizes)
     part = np.empty(k)
     for c in range(k):
         w, size = weight[c], sizes[c]
+        if kind == DEGREES:
+            for b in range(k):
+                slope[b, c] = _log_slope(weight[b, c], 2.0 * unit if b == c else unit)
+            continue
         if not complete:
             p = pairs[c]
             for b in range(k):
@@ -284,52 +293,77 @@ def _top(score):
     return 0
 
 
+class Tables(NamedTuple):
+    """What a sweep knows of a partition, updated in place with every move; arrays that a kind does not need are empty.
+
+    ``weight[a, b]`` and ``pairs[a, b]`` are block sums over ordered pairs (so twice the sums within a block). Where all
+    pairs were observed, ``pairs`` follow from the sizes and are not stored.
+    """
+
+    weight: Floats  # (k, k)
+    pairs: Floats  # (k, k)
+    sizes: Floats  # (k,): nodes of each cluster
+    slope: Floats  # (k, k), and so is dilution; see `estimates`
+    dilution: Floats
+    join: Floats  # (k,), and so is leave
+    leave: Floats
+    n_moved: Ints  # (1,): moves since the estimates were made
+    codes: Floats  # EXACT, (k, k): see `block_codes`
+    degree: Floats  # DEGREES, (n,)
+    shares: Floats  # DEGREES, (k,): sums of degrees
+    unit: float  # DEGREES: the mean weight of an edge
+
+
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def hard_sweep(
-    order, indptr, others, values, complete, kind, beta, price, labels, weight, pairs, sizes,
-    slope, dilution, join, leave, n_moved, partner, evaluate_only, chosen,
-):  # fmt: skip
+    order, indptr, others, values, kind, complete, beta, price, labels, tables, partner, evaluate_only, chosen
+):
     """Each node in turn to a cluster where β Σ_blocks fit + price · Σ_c size ln size is higher, if there is one.
 
-    Undirected. Answers follow every move, because the fit of a block is that of its best answer. ``weight[a, b]`` and
-    ``pairs[a, b]`` are block sums over ordered pairs (so twice the sums within a block), ``sizes`` the nodes of each
-    cluster; all are updated in place. When ``complete``, every two nodes form a pair, listed or not, and ``pairs``,
-    which then follow from the sizes, are not looked at.
+    Undirected. Answers follow every move, because the fit of a block is that of its best answer. When ``complete``,
+    every two nodes form a pair, listed or not. Which clusters are worth a look is estimated linearly in the node's
+    edges, see `estimates`; the TRIED best are looked at edge by edge.
 
-    Which clusters are worth a look is estimated from `estimates`, linear in the node's edges; the TRIED best are
-    looked at edge by edge, and a move is made only where the objective itself rises. After ``n_moved`` (1,) of
-    RENEWED · k moves estimates are renewed. Equivalent to ``graph_reference.hard_sweep``.
+    - QUADRATIC, BERNOULLI: a move is made only where the objective itself rises. After RENEWED · k moves estimates are
+      renewed.
+    - EXACT: 0/1 graphs of which all pairs were observed, coded by `partition.ExactBernoulli` and the sizes. The
+      likelihood leaves out half a logarithm or so of each block, which moves nodes of many small blocks. Only clusters
+      that it puts less than SLACK behind the node's own are coded.
+    - DEGREES: i and j are joined in proportion to degree_i · degree_j (Karrer and Newman 2011). The objective is
+      ½ Σ_ab W_ab ln W_ab − Σ_a κ_a ln κ_a + price · Σ_c size ln size, W the block sums, κ the sums of degrees. Only
+      clusters that a node has edges to change with it.
+
+    Equivalent to ``graph_reference.hard_sweep``.
     """
-    k = len(sizes)
+    weight, pairs, sizes, slope, dilution, join, leave, n_moved, codes, degree, shares, unit = tables
+    k, by_degree, d = len(sizes), kind == DEGREES, 0.0
     own, count, part = np.zeros(k), np.zeros(k), np.empty(k)
-    score, alone = np.empty(k, np.float32), np.empty(k, np.float32)
+    score, alone, log_share = np.empty(k, np.float32), np.empty(k, np.float32), np.zeros(k, np.float32)
     for c in range(k):
         alone[c] = _gain_alone(c, beta, price, join, sizes)
+        if by_degree:
+            log_share[c] = math.log(shares[c] + unit)
     touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
     for step in range(len(order)):
         x = order[step]
         current = labels[x]
-        n_touched = 0
-        for e in range(indptr[x], indptr[x + 1]):
-            b = labels[others[e]]
-            if not is_touched[b]:  # a pair of weight 0 is a pair
-                is_touched[b] = True
-                touched[n_touched] = b
-                n_touched += 1
-            own[b] += values[e]
-            count[b] += 1.0
-        size = sizes[current]
-        most = _edges_out(current, touched[:n_touched], own, count, weight, pairs, sizes, complete, kind, part)
-        most = beta * (leave[current] + most) + price * (_xlogx(size) - _xlogx(size - 1.0))
-        best = current
+        n_touched = _tally(x, indptr, others, values, labels, own, count, touched, is_touched)
+        near, size = touched[:n_touched], sizes[current]
+        if by_degree:
+            d = degree[x]
+            most = _degree_gain(current, current, -1.0, near, own, weight, shares, d)
+        else:
+            most = leave[current] + _edges(current, -1.0, near, own, count, weight, pairs, sizes, complete, kind, part)
+        most = beta * most + price * (_xlogx(size) - _xlogx(size - 1.0))
+        best, least = current, -LEAST
         if len(partner) > 0:
             n_tried = 1 if partner[current] != current else 0
         else:
             n_tried = k - 1 if k <= FEW else TRIED
+            per_share = np.float32(d)
             for c in range(k):
-                score[c] = alone[c]
-            for t in range(n_touched):
-                b = touched[t]
+                score[c] = alone[c] - per_share * log_share[c]
+            for b in near:
                 row, units = slope[b], np.float32(beta * own[b])
                 for c in range(k):
                     score[c] += units * row[c]
@@ -344,39 +378,76 @@ def hard_sweep(
             else:
                 c = _top(score)
                 score[c] = -np.inf
-            gain = _edges_in(c, touched[:n_touched], own, count, weight, pairs, sizes, complete, kind, part)
-            gain = beta * gain + _gain_alone(c, beta, price, join, sizes)
-            if gain > most + TIE:
-                best, most = c, gain
-        chosen[step] = best
-        if best != current and not evaluate_only:
-            if complete:
-                gain = _gain_complete(current, best, touched[:n_touched], own, weight, sizes, kind, part)
+            if by_degree:
+                gain = _degree_gain(c, current, 1.0, near, own, weight, shares, d)
             else:
-                gain = _gain_listed(current, best, touched[:n_touched], own, count, weight, pairs, kind, part)
-            gain *= beta
-            gain += price * (_xlogx(sizes[best] + 1.0) - _xlogx(sizes[best]) + _xlogx(size - 1.0) - _xlogx(size))
-            if gain > TIE:
-                _transfer(current, -1.0, touched, n_touched, own, count, complete, weight, pairs)
-                _transfer(best, 1.0, touched, n_touched, own, count, complete, weight, pairs)
-                sizes[current] -= 1.0
-                sizes[best] += 1.0
+                gain = _edges(c, 1.0, near, own, count, weight, pairs, sizes, complete, kind, part)
+            gain = beta * gain + _gain_alone(c, beta, price, join, sizes)
+            if kind == EXACT:
+                if gain > most - SLACK:
+                    change = _exact_change(current, c, own, weight, sizes, codes, part)
+                    if change < least:
+                        best, least = c, change
+            elif gain > most + TIE:
+                best, most = c, gain
+        if best != current and not evaluate_only:
+            if kind == QUADRATIC or kind == BERNOULLI:  # noqa: SIM109 - quicker than an observation
+                if complete:
+                    gain = _gain_complete(current, best, near, own, weight, sizes, kind, part)
+                else:
+                    gain = _gain_listed(current, best, near, own, count, weight, pairs, kind, part)
+                gain *= beta
+                gain += price * (_xlogx(sizes[best] + 1.0) - _xlogx(sizes[best]) + _xlogx(size - 1.0) - _xlogx(size))
+                if gain <= TIE:
+                    best = current
+            if best != current:
                 labels[x] = best
                 n_moved[0] += 1
-                alone[current] = _gain_alone(current, beta, price, join, sizes)
-                alone[best] = _gain_alone(best, beta, price, join, sizes)
-                if n_moved[0] == RENEWED * k:
+                for c, sign in ((current, -1.0), (best, 1.0)):
+                    _transfer(c, sign, near, own, count, complete or by_degree, weight, pairs)
+                    sizes[c] += sign
+                    alone[c] = _gain_alone(c, beta, price, join, sizes)
+                    if by_degree:
+                        shares[c] += sign * d
+                        log_share[c] = math.log(max(shares[c], 0.0) + unit)
+                if by_degree:
+                    for b in near:
+                        for c in (current, best):
+                            slope[b, c] = slope[c, b] = _log_slope(max(weight[b, c], 0.0), 2 * unit if b == c else unit)
+                elif n_moved[0] == RENEWED * k:
                     n_moved[0] = 0
-                    estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
+                    estimates(kind, complete, tables)
                     for c in range(k):
                         alone[c] = _gain_alone(c, beta, price, join, sizes)
-            else:
-                chosen[step] = current
-        for t in range(n_touched):
-            b = touched[t]
-            is_touched[b] = False
-            own[b] = 0.0
-            count[b] = 0.0
+                if kind == EXACT:
+                    _renew_codes(current, weight, sizes, codes)
+                    _renew_codes(best, weight, sizes, codes)
+        chosen[step] = best
+        _clear(near, own, count, is_touched)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _tally(x, indptr, others, values, labels, own, count, touched, is_touched):
+    """Add a node's entries to the sums and counts of each cluster; how many clusters it ``touched``."""
+    n_touched = 0
+    for e in range(indptr[x], indptr[x + 1]):
+        b = labels[others[e]]
+        if not is_touched[b]:  # a pair of weight 0 is a pair
+            is_touched[b] = True
+            touched[n_touched] = b
+            n_touched += 1
+        own[b] += values[e]
+        count[b] += 1.0
+    return n_touched
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _clear(near, own, count, is_touched):
+    """Undo `_tally`."""
+    for b in near:
+        is_touched[b] = False
+        own[b] = 0.0
+        count[b] = 0.0
 
 
 @njit(inline="always", error_model="numpy")
@@ -386,34 +457,34 @@ def _gain_alone(c, beta, price, join, sizes):
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _edges_in(c, touched, own, count, weight, pairs, sizes, complete, kind, part):
-    """What the edges of a node add to the fit of c when it joins, beside what a node without edges would."""
+def _edges(c, sign, near, own, count, weight, pairs, sizes, complete, kind, part):
+    """What the edges of a node add to the fit of c when it joins (+1), or while it is in c (−1).
+
+    What a node without edges would add is left out.
+    """
     w, p, size = weight[c], pairs[0 if complete else c], sizes[c]
-    for t in range(len(touched)):
-        b = touched[t]
+    for t in range(len(near)):
+        b = near[t]
         times = 2.0 if b == c else 1.0  # pairs within a cluster are counted in both orders
         if complete:
-            part[t] = _rise(w[b], (size + 1.0) * sizes[b], times * own[b], kind) / times
+            met = (size + sign) * (size - 2.0 if b == c and sign < 0.0 else sizes[b])
+            part[t] = sign * _rise(w[b], met, sign * times * own[b], kind) / times
         else:
-            after = _fit(w[b] + times * own[b], p[b] + times * count[b], kind)
-            part[t] = (after - _fit(w[b], p[b], kind)) / times
-    return _sum(part[: len(touched)])
+            after = _fit(w[b] + sign * times * own[b], p[b] + sign * times * count[b], kind)
+            part[t] = sign * (after - _fit(w[b], p[b], kind)) / times
+    return _sum(part[: len(near)])
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _edges_out(a, touched, own, count, weight, pairs, sizes, complete, kind, part):
-    """What the edges of a node add to the fit of its cluster a, beside what it would without edges."""
-    w, p, size = weight[a], pairs[0 if complete else a], sizes[a]
-    for t in range(len(touched)):
-        b = touched[t]
-        times = 2.0 if b == a else 1.0
-        if complete:
-            left = (size - 1.0) * (size - 2.0 if b == a else sizes[b])
-            part[t] = -_rise(w[b], left, -times * own[b], kind) / times
-        else:
-            after = _fit(w[b] - times * own[b], p[b] - times * count[b], kind)
-            part[t] = (_fit(w[b], p[b], kind) - after) / times
-    return _sum(part[: len(touched)])
+def _degree_gain(c, current, sign, near, own, weight, shares, d):
+    """What a node of degree d adds to ½ Σ W ln W − Σ κ ln κ by joining c (+1), or by being there (−1)."""
+    gain = sign * (_xlogx(shares[c]) - _xlogx(shares[c] + sign * d))
+    for b in near:
+        w, times = weight[c, b], 2.0 if b == c else 1.0
+        if b == current and c != current:
+            w -= own[c]  # what c has with it through this node goes with the node
+        gain += sign * (_xlogx(w + sign * times * own[b]) - _xlogx(w)) / times
+    return gain
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
@@ -455,7 +526,7 @@ def _gain_listed(a, c, touched, own, count, weight, pairs, kind, part):
     source, source_pairs, target, target_pairs = weight[a], pairs[a], weight[c], pairs[c]
     for t in range(len(touched)):
         b = touched[t]
-        if b == a or b == c:  # noqa: SIM109 - quicker than a tuple
+        if b == a or b == c:  # noqa: SIM109 - quicker than an observation
             part[t] = 0.0
             continue
         change = _fit(source[b] - own[b], source_pairs[b] - count[b], kind) - _fit(source[b], source_pairs[b], kind)
@@ -470,13 +541,12 @@ def _gain_listed(a, c, touched, own, count, weight, pairs, kind, part):
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _transfer(cluster, sign, touched, n_touched, to_weight, to_pairs, complete, weight, pairs):
+def _transfer(cluster, sign, near, to_weight, to_pairs, weight_alone, weight, pairs):
     """Take a node's pairs out of a cluster (sign −1) or put them in (+1)."""
-    for t in range(n_touched):
-        b = touched[t]
+    for b in near:
         weight[cluster, b] += sign * to_weight[b]
         weight[b, cluster] += sign * to_weight[b]
-        if not complete:
+        if not weight_alone:
             pairs[cluster, b] += sign * to_pairs[b]
             pairs[b, cluster] += sign * to_pairs[b]
 
@@ -485,112 +555,6 @@ def _transfer(cluster, sign, touched, n_touched, to_weight, to_pairs, complete, 
 def _log_slope(w, step):
     """What a unit adds to w ln w, by a whole ``step``."""
     return (_xlogx(w + step) - _xlogx(w)) / step
-
-
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def degree_sweep(
-    order, indptr, others, values, degree, unit, price, labels, weight, sizes, shares, slope, partner,
-    evaluate_only, chosen,
-):  # fmt: skip
-    """Hard moves that raise ½ Σ_ab W_ab ln W_ab − Σ_a κ_a ln κ_a + price · Σ_c size ln size.
-
-    The likelihood of a block model in which i and j are joined in proportion to degree_i · degree_j
-    (Karrer and Newman 2011), W the block sums over ordered pairs, κ (``shares``) the sums of degrees. Only
-    clusters that a node has edges to change with it. As in `hard_sweep`, an estimate that is linear in the node's
-    edges says which TRIED clusters are looked at; ``slope[b, c]`` is what a unit (the mean weight) between b and c
-    adds, see `log_slopes`. Equivalent to ``graph_reference.degree_sweep``.
-    """
-    k = len(sizes)
-    own, score = np.zeros(k), np.empty(k, np.float32)
-    log_share, growth = np.empty(k, np.float32), np.empty(k, np.float32)
-    for c in range(k):
-        log_share[c] = math.log(shares[c] + unit)
-        growth[c] = price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
-    touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
-    for step in range(len(order)):
-        x = order[step]
-        current = labels[x]
-        n_touched = 0
-        for e in range(indptr[x], indptr[x + 1]):
-            b = labels[others[e]]
-            if not is_touched[b]:  # a pair of weight 0 is a pair
-                is_touched[b] = True
-                touched[n_touched] = b
-                n_touched += 1
-            own[b] += values[e]
-        d, share, size = degree[x], shares[current], sizes[current]
-        most = _xlogx(share - d) - _xlogx(share) + price * (_xlogx(size) - _xlogx(size - 1.0))
-        for t in range(n_touched):
-            b = touched[t]
-            w, times = weight[current, b], 2.0 if b == current else 1.0
-            most += (_xlogx(w) - _xlogx(w - times * own[b])) / times
-        best = current
-        if len(partner) > 0:
-            n_tried = 1 if partner[current] != current else 0
-        else:
-            n_tried = k - 1 if k <= FEW else TRIED
-            per_share = np.float32(d)
-            for c in range(k):
-                score[c] = growth[c] - per_share * log_share[c]
-            for t in range(n_touched):
-                b = touched[t]
-                row, units = slope[b], np.float32(own[b])
-                for c in range(k):
-                    score[c] += units * row[c]
-            score[current] = -np.inf
-        for _ in range(n_tried):
-            if len(partner) > 0:
-                c = partner[current]
-            else:
-                c = _top(score)
-                score[c] = -np.inf
-            gain = _xlogx(shares[c]) - _xlogx(shares[c] + d)
-            gain += price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
-            for t in range(n_touched):
-                b = touched[t]
-                w, times = weight[c, b], 2.0 if b == c else 1.0
-                if b == current:
-                    w -= own[c]  # what c has with it through this node goes with the node
-                gain += (_xlogx(w + times * own[b]) - _xlogx(w)) / times
-            if gain > most + TIE:
-                best, most = c, gain
-        chosen[step] = best
-        moves = best != current and not evaluate_only
-        if moves:
-            labels[x] = best
-            sizes[current] -= 1.0
-            sizes[best] += 1.0
-            shares[current] -= d
-            shares[best] += d
-            for c in (current, best):
-                log_share[c] = math.log(max(shares[c], 0.0) + unit)
-                growth[c] = price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
-        for t in range(n_touched):
-            b = touched[t]
-            if moves:
-                weight[current, b] -= own[b]
-                weight[b, current] -= own[b]
-        for t in range(n_touched):
-            b = touched[t]
-            if moves:
-                weight[best, b] += own[b]
-                weight[b, best] += own[b]
-        for t in range(n_touched):
-            b = touched[t]
-            if moves:
-                for c in (current, best):
-                    slope[b, c] = slope[c, b] = _log_slope(max(weight[b, c], 0.0), 2.0 * unit if b == c else unit)
-            is_touched[b] = False
-            own[b] = 0.0
-
-
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def log_slopes(weight, unit, slope):
-    """The estimates of `degree_sweep` from scratch. Equivalent to ``graph_reference.log_slopes``."""
-    k = len(weight)
-    for b in range(k):
-        for c in range(k):
-            slope[b, c] = _log_slope(weight[b, c], 2.0 * unit if b == c else unit)
 
 
 @njit(cache=True, boundscheck=False)
@@ -604,26 +568,18 @@ def uneven_halves(indptr, others, values, labels, chance):
     """
     k = len(chance)
     total, squares, entries = np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))
-    sizes, own = np.zeros(k), np.zeros(k)
+    sizes, own, count = np.zeros(k), np.zeros(k), np.zeros(k)
     touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
     for x in range(len(labels)):
         a = labels[x]
         sizes[a] += 1.0
-        n_touched = 0
+        near = touched[: _tally(x, indptr, others, values, labels, own, count, touched, is_touched)]
         for e in range(indptr[x], indptr[x + 1]):
-            b = labels[others[e]]
-            if not is_touched[b]:
-                is_touched[b] = True
-                touched[n_touched] = b
-                n_touched += 1
-            own[b] += values[e]
-            entries[a, b] += values[e] * values[e]
-        for t in range(n_touched):
-            b = touched[t]
+            entries[a, labels[others[e]]] += values[e] * values[e]
+        for b in near:
             total[a, b] += own[b]
             squares[a, b] += own[b] * own[b]
-            own[b] = 0.0
-            is_touched[b] = False
+        _clear(near, own, count, is_touched)
     every = entries.sum() / max(len(values), 1)
     cut = np.zeros(k, np.int64)
     for a in range(k):
@@ -668,79 +624,6 @@ def _count_code(ones, pairs, exact):
         less = ln(_rising(ones) * _rising(rest) / ((pairs + 2.0) * (pairs + 3.0)))  # one logarithm for all
         return _stirling(pairs) - _stirling(ones) - _stirling(rest) + less
     return ln(_rising(ones)) - _stirling(ones)
-
-
-SLACK = 8.0  # nats by which the likelihood may speak against a move that the exact code is asked about
-LEAST = 1e-3  # nats that a move must save of the exact code: differences of large logarithms are rounded
-
-
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def exact_sweep(
-    order, indptr, others, values, labels, weight, sizes, codes, slope, join, leave, n_moved, evaluate_only, chosen
-):  # fmt: skip
-    """Each node in turn to a cluster where `partition.ExactBernoulli` and the sizes are coded in fewer nats.
-
-    Undirected 0/1 graphs of which all pairs were observed. The likelihood of `hard_sweep` leaves out half a logarithm
-    or so of each block, which moves nodes of many small blocks. It says which TRIED clusters are worth a look, and only
-    those that it puts less than SLACK behind the node's own are coded: that costs one logarithm or so per cluster.
-    ``codes`` (k, k), see `block_codes`, follow every move. Equivalent to ``graph_reference.exact_sweep``.
-    """
-    k = len(sizes)
-    own, count, part = np.zeros(k), np.zeros(k), np.empty(k)
-    score, alone = np.empty(k, np.float32), np.empty(k, np.float32)
-    for c in range(k):
-        alone[c] = _gain_alone(c, 1.0, 1.0, join, sizes)
-    touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
-    dilution = np.zeros((1, 1), np.float32)
-    for step in range(len(order)):
-        x = order[step]
-        current = labels[x]
-        n_touched = 0
-        for e in range(indptr[x], indptr[x + 1]):
-            b = labels[others[e]]
-            if not is_touched[b]:
-                is_touched[b] = True
-                touched[n_touched] = b
-                n_touched += 1
-            own[b] += values[e]
-        size = sizes[current]
-        stay = _edges_out(current, touched[:n_touched], own, count, weight, weight, sizes, True, BERNOULLI, part)
-        stay += leave[current] + _xlogx(size) - _xlogx(size - 1.0)
-        for c in range(k):
-            score[c] = alone[c]
-        for t in range(n_touched):
-            row, units = slope[touched[t]], np.float32(own[touched[t]])
-            for c in range(k):
-                score[c] += units * row[c]
-        score[current] = -np.inf
-        best, least = current, -LEAST
-        for _ in range(k - 1 if k <= FEW else TRIED):
-            c = _top(score)
-            score[c] = -np.inf
-            gain = _edges_in(c, touched[:n_touched], own, count, weight, weight, sizes, True, BERNOULLI, part)
-            if gain + _gain_alone(c, 1.0, 1.0, join, sizes) > stay - SLACK:
-                change = _exact_change(current, c, own, weight, sizes, codes, part)
-                if change < least:
-                    best, least = c, change
-        chosen[step] = best
-        if best != current and not evaluate_only:
-            _transfer(current, -1.0, touched, n_touched, own, count, True, weight, weight)
-            _transfer(best, 1.0, touched, n_touched, own, count, True, weight, weight)
-            sizes[current] -= 1.0
-            sizes[best] += 1.0
-            labels[x] = best
-            n_moved[0] += 1
-            for c in (current, best):
-                alone[c] = _gain_alone(c, 1.0, 1.0, join, sizes)
-                _renew_codes(c, weight, sizes, codes)
-            if n_moved[0] == RENEWED * k:
-                n_moved[0] = 0
-                estimates(weight, weight, sizes, True, BERNOULLI, slope, dilution, join, leave)
-                for c in range(k):
-                    alone[c] = _gain_alone(c, 1.0, 1.0, join, sizes)
-        for t in range(n_touched):
-            is_touched[touched[t]] = False
-            own[touched[t]] = 0.0
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")

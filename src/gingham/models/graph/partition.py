@@ -32,11 +32,10 @@ from gingham.fitting.loop import iterate, rng_state
 from gingham.fitting.merging import information_rises
 from gingham.fitting.schedules import Constant
 from gingham.models.graph import kernels
-from gingham.models.graph.kernels import block_sums
+from gingham.models.graph.kernels import DEGREES, EXACT, block_sums
 from gingham.models.graph.solvers import (
     VISITS,
-    DegreeMoves,
-    ExactMoves,
+    BlockMoves,
     HardMoves,
     WeightedPairs,
     answered,
@@ -395,7 +394,7 @@ class PartitionSearch:
             def edges(labels: Ints, k: int) -> Floats:
                 return block_sums(*pairs, labels, k)[..., None]
 
-            return cls(sample, DegreeMoves(pairs, degree), code, edges, pairs, degree)
+            return cls(sample, BlockMoves(pairs, DEGREES), code, edges, pairs, degree)
         moves = hard_moves(problem, sample, pairs)
         double = 1.0 if sample.directed else 2.0
 
@@ -413,7 +412,7 @@ class PartitionSearch:
             ones, sizes = block_sums(*pairs, labels, k), cluster_sizes(labels, k)
             return np.stack([np.outer(sizes, sizes) - np.diag(sizes) - ones, ones], axis=-1)
 
-        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, ExactMoves(pairs))
+        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, BlockMoves(pairs, EXACT))
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
@@ -477,7 +476,7 @@ class PartitionSearch:
 
         nothing = Search(self.partition(np.zeros(self.sample.n_nodes, dtype=np.int64)), 0)
         run = iterate(
-            one, nothing, Constant(), to_file=Search.to_file, from_file=Search.from_file, terminate=terminate,
+            one, nothing, Constant(), to_file=Search._to_file, from_file=Search._from_file, terminate=terminate,
             max_iter=max_iter, checkpoint=checkpoint, memory=rng_state(rng),
         )  # fmt: skip
         costs = [objective.total for objective in run.trace.objectives]
@@ -512,7 +511,7 @@ class PartitionSearch:
         return self.moves.improve(2 * labels + upper, 2 * k, rng, HALVING_SWEEPS[at_random], np.arange(2 * k) ^ 1)
 
     def split_and_merge(self, found: Partition, rng: np.random.Generator, most: int, at_random: bool) -> Partition:
-        """Clusters split in two, merged again as far as that pays; the same partition where nothing was gained."""
+        """Split clusters in two and merge them again while this lowers the cost; no change if it never does."""
         labels = self.split(found.labels, found.n_clusters, rng, at_random)
         labels, _ = self.sweep(labels, rng, FINE_SWEEPS)
         other = self.settle(labels, rng, most)
@@ -644,11 +643,11 @@ class Search(NamedTuple):
     best: Partition
     steps: int
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         return {"labels": self.best.labels, "cost": self.best.cost, "steps": self.steps}
 
     @classmethod
-    def from_file(cls, state: State) -> Search:
+    def _from_file(cls, state: State) -> Search:
         labels, k = compact(state["labels"])
         return cls(Partition(labels, k, state["cost"]), state["steps"])
 
@@ -659,12 +658,11 @@ def find_partition(
     rng: np.random.Generator,
     *,
     at_random: bool = False,
-    most: int = MOST_CLUSTERS,
     degree_correction: bool = False,
     checkpoint: Checkpoint = NO_CHECKPOINT,
     rounds: int = MOST_ROUNDS,
 ) -> Partition:
-    """A partition into ``n_clusters``, or into as many as the description length says, at most ``most``.
+    """A partition into ``n_clusters``, or into as many as the description length says.
 
     The search begins with about twice as many clusters, from a spectrum or ``at_random``.
     """
@@ -680,7 +678,7 @@ def find_partition(
 
     if n_clusters is None:
         with one_blas_thread():
-            return search.choose_size(start, rng, min(most, n), checkpoint, rounds)
+            return search.choose_size(start, rng, min(MOST_CLUSTERS, n), checkpoint, rounds)
     if n_clusters == 1:
         return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
     return search.descend(start, rng, n_clusters, checkpoint)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import factorial, prod
-from typing import NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -24,9 +24,9 @@ from gingham.engine.sweep import Visit, batch_size, move_in_batches
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Memory, Report, Solution, fixed_point, iterate, rng_state, settled
-from gingham.fitting.schedules import Constant, Down, Schedule
+from gingham.fitting.schedules import Constant, Down, Schedule, Up, make_schedule
 from gingham.models.graph import kernels
-from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_codes, block_sums
+from gingham.models.graph.kernels import BERNOULLI, DEGREES, EXACT, QUADRATIC, around, block_codes, block_sums
 
 FEW_LABELS = 8  # with at most so many different labels, a slot stands for a label; else for a power of it
 
@@ -145,53 +145,30 @@ VISITS = 6  # of all nodes and, as often as that leads to moves, of those near a
 LEAST = -1e5  # of a log-membership: a dead cluster stays dead, and no step has an infinity
 
 
-@dataclass(frozen=True)
-class NodeWise:
-    """Exact block descent, one node after another: q(c|x) ∝ qbar(c) exp(−β ∂(N L̂)/∂q(c|x)).
+class Walk:
+    """What sweeps remember: random numbers, the length of a damped step, and the last factor of β."""
 
-    No pair has the same node twice, so the Gibbs loss is linear in each q(·|x) and the minimum over that
-    row, with the masses of the moment, is this softmax. F never rises at constant β; the parallel update
-    of P1 Algorithm 1 oscillates.
-    """
-
-    schedule: Schedule = field(default_factory=Down)
-    tol: float = 1e-7
-    max_iter: int = 200
-    seed: int = 0
-
-    def solve(
-        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
-    ) -> Solution:
-        sample = pair_sample(problem, "NodeWise", positions=2)
-        entries = neighbours(sample, problem.cells[0].features)
-        rng = np.random.default_rng(self.seed)
-
-        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-            present, absent = entries.costs(posterior.cells[0].coef(posterior.answers[0]))
-            assign = np.array(posterior.assign[0], dtype=np.float64, order="C")
-            kernels.soft_nodes(
-                rng.permutation(len(assign)), entries.indptr, entries.others, entries.slots, entries.values,
-                present, absent, sample.complete, factor * problem.betas[0], assign, assign.sum(axis=0),
-            )  # fmt: skip
-            return answered(problem, replace(posterior, assign=(assign,)))
-
-        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, rng_state(rng))
-
-
-class Damping:
-    """The length of the step, from one sweep to the next: halved where it fails, raised by half where it helps."""
-
-    def __init__(self, smallest: float) -> None:
-        self.smallest, self.step = smallest, 1.0
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.step, self.factor = 1.0, np.inf
 
     @property
     def memory(self) -> Memory:
         """What a resumed fit must know."""
 
         def recall(value: object) -> None:
-            self.step = cast(float, value)
+            self.step, self.factor, self.rng.bit_generator.state = cast(Any, value)
 
-        return Memory(lambda: self.step, recall)
+        return Memory(lambda: [self.step, self.factor, self.rng.bit_generator.state], recall)
+
+    def shaken(self, problem: Problem, posterior: Posterior, factor: float, noise: float) -> Posterior:
+        """The posterior, where β has risen with a share of random memberships and the answers of these."""
+        rises, self.factor = factor > self.factor, factor
+        if not (rises and noise):
+            return posterior
+        q = posterior.assign[0]
+        drawn = self.rng.dirichlet(np.ones(q.shape[1]), len(q))
+        return answered(problem, replace(posterior, assign=((1.0 - noise) * q + noise * drawn,)))[0]
 
     def move(
         self,
@@ -199,11 +176,15 @@ class Damping:
         target: Floats,
         attempt: Callable[[Floats], tuple[Posterior, Objective]],
         helps: Callable[[Objective], bool],
+        smallest: float,
     ) -> tuple[Posterior, Objective] | None:
-        """The first of ever shorter steps from ``assign`` (n, m) towards exp(target) that helps, or None."""
+        """The first of ever shorter steps from ``assign`` (n, m) towards exp(target) that helps, or None.
+
+        The step is halved where it fails and raised by half where it helps.
+        """
         target = np.maximum(target - target.max(axis=1, keepdims=True), LEAST)
         old = np.log(np.maximum(assign, 1e-300))
-        while self.step > self.smallest:
+        while self.step > smallest:
             moved, after = attempt(softmax((1.0 - self.step) * old + self.step * target, axis=1))
             if helps(after):
                 self.step = min(1.0, 1.5 * self.step)
@@ -214,17 +195,65 @@ class Damping:
 
 
 @dataclass(frozen=True)
-class Damped:
-    """All nodes at once, mixed with the old memberships in the log domain.
+class GraphSolver(ABC):
+    """What all solvers of graphs say of themselves."""
 
-    The step is halved until the objective falls, so F never rises at constant β. With ``safeguard=False``
-    and full steps this is P1's Algorithm 1 as printed, which may oscillate with period two. It takes a
-    mode met any number of times: hypergraphs are solved here.
+    hard: ClassVar[bool] = False  # each node is in one cluster
+    any_order: ClassVar[bool] = False  # hyperedges of any number of nodes
+    redundant: ClassVar[bool] = True  # several soft clusters may end with the same answers
+    tol: float = 1e-7
+    max_iter: int = 200
+    seed: int = 0
+
+    @abstractmethod
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
+        """Improve a start."""
+
+
+@dataclass(frozen=True)
+class NodeWise(GraphSolver):
+    """Exact block descent, one node after another: q(c|x) ∝ qbar(c) exp(−β ∂(N L̂)/∂q(c|x)).
+
+    No pair has the same node twice, so the Gibbs loss is linear in each q(·|x) and the minimum over that
+    row, with the masses of the moment, is this softmax. F never rises at constant β; the parallel update
+    of P1 Algorithm 1 oscillates.
     """
 
     schedule: Schedule = field(default_factory=Down)
-    tol: float = 1e-7
-    max_iter: int = 200
+
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
+        sample = pair_sample(problem, "NodeWise", positions=2)
+        entries = neighbours(sample, problem.cells[0].features)
+        walk = Walk(self.seed)
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            posterior = walk.shaken(problem, posterior, factor, self.schedule.noise)
+            present, absent = entries.costs(posterior.cells[0].coef(posterior.answers[0]))
+            assign = np.array(posterior.assign[0], dtype=np.float64, order="C")
+            kernels.soft_nodes(
+                walk.rng.permutation(len(assign)), entries.indptr, entries.others, entries.slots, entries.values,
+                present, absent, sample.complete, factor * problem.betas[0], assign, assign.sum(axis=0),
+            )  # fmt: skip
+            return answered(problem, replace(posterior, assign=(assign,)))
+
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, walk.memory)
+
+
+@dataclass(frozen=True)
+class Damped(GraphSolver):
+    """All nodes at once, mixed with the old memberships in the log domain.
+
+    The step is halved until the objective falls, so F never rises at constant β. With ``safeguard=False`` all steps are
+    full: P1's Algorithm 1 as printed, which may oscillate with period two. It takes a mode met any number of times:
+    hypergraphs are solved here.
+    """
+
+    any_order: ClassVar[bool] = True
+    schedule: Schedule = field(default_factory=Down)
     backend: str = "auto"
     safeguard: bool = True
     smallest_step: float = 1e-4
@@ -235,38 +264,41 @@ class Damped:
         sample = pair_sample(problem, "Damped")
         sizes, size = start.n_clusters * sample.n_modes, problem.cells[0].features.size
         backend = chosen(self.backend, Work(sample.n_rows, sample.shape, sizes, size, USUAL_SWEEPS))
-        damping = Damping(self.smallest_step)
+        walk = Walk(self.seed)
 
         def total(objective: Objective, factor: float) -> float:
             return factor * objective.betas[0] * objective.losses[0] + objective.information[0]
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            posterior = walk.shaken(problem, posterior, factor, self.schedule.noise)
             before = problem.objective(posterior)
             with np.errstate(divide="ignore"):
                 log_mass = np.log(posterior.mass[0])
             target = log_mass - factor * problem.betas[0] * gradient(posterior, sample, backend)
-            moved = damping.move(
+            moved = walk.move(
                 posterior.assign[0],
                 target,
                 lambda q: answered(problem, replace(posterior, assign=(q,)), backend),
                 lambda after: not self.safeguard or total(after, factor) < total(before, factor),
+                self.smallest_step,
             )
             return moved or (posterior, before)
 
-        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, damping.memory)
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, walk.memory)
 
 
 @dataclass(frozen=True)
-class NodeSweep:
+class NodeSweep(GraphSolver):
     """Hard moves: each node in turn to the cluster where β N L̂ + n Ī is lowest, until a sweep moves nothing.
 
     For quadratic loss and for log loss on two labels, block answers follow every move; for other losses and
     for directed graphs they are refitted after each sweep. Both ways F never rises.
     """
 
+    hard: ClassVar[bool] = True
+    redundant: ClassVar[bool] = False
     tol: float = 0.0
     max_iter: int = 50
-    seed: int = 0
 
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
@@ -345,65 +377,37 @@ class HardMoves(ABC):
 
 @dataclass(frozen=True, eq=False)
 class BlockMoves(HardMoves):
-    """The answer of a block follows every move: quadratic loss, or log loss of edges (``kind``), undirected."""
+    """Undirected graphs; the answer of a block follows every move. ``kind`` is one of `kernels.hard_sweep`."""
 
     entries: WeightedPairs
-    complete: bool
     kind: int
-    beta: float
+    complete: bool = True
+    beta: float = 1.0
 
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
-        weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
-        if self.complete:
-            count: Floats = np.zeros((1, 1))  # follows from the sizes
-        else:
-            count = block_sums(self.entries.indptr, self.entries.others, np.ones(len(self.entries.others)), labels, k)
-        rule, tables = (self.complete, self.kind, self.beta, PRICE), (weight, count, sizes)
-        dilution = np.zeros((1, 1) if self.complete else (k, k), np.float32)
-        guess = (np.zeros((k, k), np.float32), dilution, np.zeros(k), np.zeros(k))
-        n_moved = np.zeros(1, np.int64)  # since the estimates were made
-        kernels.estimates(*tables, self.complete, self.kind, *guess)
+        tables = self.tables(labels, k)
+        kernels.estimates(self.kind, self.complete, tables)
         return lambda items, evaluate_only, chosen: kernels.hard_sweep(
-            items, *self.entries, *rule, labels, *tables, *guess, n_moved, partner, evaluate_only, chosen
-        )
+            items, *self.entries, self.kind, self.complete, self.beta, PRICE, labels, tables, partner, evaluate_only,
+            chosen,
+        )  # fmt: skip
 
-
-@dataclass(frozen=True, eq=False)
-class ExactMoves(HardMoves):
-    """Moves that shorten the exact code of an undirected 0/1 graph of which all pairs were observed."""
-
-    entries: WeightedPairs
-
-    def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
-        if len(partner):
-            raise ValueError("exact moves are to any cluster")
-        weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
-        slope, dilution, join, leave = np.zeros((k, k), np.float32), np.zeros((1, 1), np.float32), *np.zeros((2, k))
-        n_moved = np.zeros(1, np.int64)
-        kernels.estimates(weight, weight, sizes, True, BERNOULLI, slope, dilution, join, leave)
-        tables = (weight, sizes, block_codes(weight, sizes), slope, join, leave, n_moved)
-        return lambda items, evaluate_only, chosen: kernels.exact_sweep(
-            items, *self.entries, labels, *tables, evaluate_only, chosen
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class DegreeMoves(HardMoves):
-    """Nodes i and j are joined in proportion to degree_i · degree_j; undirected."""
-
-    entries: WeightedPairs
-    degree: Floats  # (n,)
-
-    def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
-        weight, shares = block_sums(*self.entries, labels, k), cluster_sizes(labels, k, self.degree)
-        positive = self.entries.values[self.entries.values > 0]
-        unit = float(positive.mean()) if len(positive) else 1.0
-        slope = np.empty((k, k), np.float32)
-        kernels.log_slopes(weight, unit, slope)
-        tables = (weight, cluster_sizes(labels, k), shares, slope)
-        return lambda items, evaluate_only, chosen: kernels.degree_sweep(
-            items, *self.entries, self.degree, unit, PRICE, labels, *tables, partner, evaluate_only, chosen
-        )
+    def tables(self, labels: Ints, k: int) -> kernels.Tables:
+        """The sums over the blocks of a partition, without estimates."""
+        indptr, others, values = self.entries
+        weight, sizes, nothing = block_sums(*self.entries, labels, k), cluster_sizes(labels, k), np.zeros((1, 1))
+        listed = nothing if self.complete else block_sums(indptr, others, np.ones(len(others)), labels, k)
+        dilution = (nothing if self.complete else np.zeros((k, k))).astype(np.float32)
+        codes = block_codes(weight, sizes) if self.kind == EXACT else nothing
+        degree: Floats = np.zeros(0)
+        unit = 1.0
+        if self.kind == DEGREES:
+            degree, positive = self.entries.strengths, values[values > 0]
+            unit = float(positive.mean()) if len(positive) else 1.0
+        shares = cluster_sizes(labels, k, degree if len(degree) else None)
+        slope = np.zeros((k, k), np.float32)
+        estimated = (slope, dilution, np.zeros(k), np.zeros(k), np.zeros(1, np.int64))
+        return kernels.Tables(weight, listed, sizes, *estimated, codes, degree, shares, unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,7 +437,7 @@ def hard_moves(problem: Problem, sample: PairSample, pairs: WeightedPairs | None
     kind = QUADRATIC if cell.moves == "moments" else BERNOULLI if codes_edges(problem) else None
     if sample.directed or kind is None or sample.weights is not None:
         return FixedAnswerMoves(sample, cell, neighbours(sample, cell.features), beta)
-    return BlockMoves(weighted_pairs(sample) if pairs is None else pairs, sample.complete, kind, beta)
+    return BlockMoves(weighted_pairs(sample) if pairs is None else pairs, kind, sample.complete, beta)
 
 
 def codes_edges(problem: Problem) -> bool:
@@ -451,9 +455,9 @@ def pair_sample(problem: Problem, solver: str, positions: int | None = None) -> 
     """The one sample of a graph problem; refuses other structures with a sentence."""
     sample = problem.samples[0]
     if len(problem.samples) != 1 or not isinstance(sample, PairSample):
-        raise GinghamError(f"{solver} is for graphs: one relation in which one mode meets itself.")
+        raise GinghamError(f"{solver} is for graphs: one relation of a mode with itself.")
     if positions is not None and sample.n_modes != positions:
-        raise GinghamError(f"{solver} is for pairs; hyperedges of {sample.n_modes} nodes want solver='damped'.")
+        raise GinghamError(f"{solver} is for pairs; hyperedges of {sample.n_modes} nodes need solver='damped'.")
     return sample
 
 
@@ -525,7 +529,7 @@ def _absent_gradient(assign: Floats, cost: Floats, d: int, directed: bool) -> Fl
 
 
 @dataclass(frozen=True)
-class Iclust:
+class Iclust(GraphSolver):
     """Maximise ⟨s⟩ − T Ī, ⟨s⟩ = Σ_c qbar(c) Σ_{x,y} q(x|c) q(y|c) w_xy, with T = 1/β of the problem.
 
     q(c|x) ∝ qbar(c) exp{β [2 s(c; x) − s(c)]}, all nodes at once, damped in the log domain and halved
@@ -535,8 +539,7 @@ class Iclust:
     and certificates are on the scale of every other model.
     """
 
-    tol: float = 1e-7
-    max_iter: int = 200
+    redundant: ClassVar[bool] = False
     smallest_step: float = 1e-4
 
     def solve(
@@ -544,7 +547,7 @@ class Iclust:
     ) -> Solution:
         sample = pair_sample(problem, "Iclust", positions=2)
         weights, rest = similarity(sample)
-        beta, damping = problem.betas[0], Damping(self.smallest_step)
+        beta, walk = problem.betas[0], Walk(self.seed)
 
         def objective(posterior: Posterior) -> Objective:
             q = posterior.assign[0]
@@ -561,9 +564,10 @@ class Iclust:
                 moved = replace(posterior, assign=(q,))
                 return moved, objective(moved)
 
-            return damping.move(q, target, attempt, lambda after: after.total < before.total) or (posterior, before)
+            moved = walk.move(q, target, attempt, lambda after: after.total < before.total, self.smallest_step)
+            return moved or (posterior, before)
 
-        solution = fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint, damping.memory)
+        solution = fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint, walk.memory)
         return replace(solution, posterior=answered(problem, solution.posterior)[0])
 
 
@@ -593,3 +597,26 @@ def _gradient(assign: Floats, weights: sparse.csr_array, rest: float) -> Floats:
     mass = np.maximum(assign.sum(axis=0), 1e-300)
     near = (weights @ assign + rest * (mass - assign)) / mass
     return 2.0 * near - _within(assign, weights, rest) / mass**2
+
+
+SOLVERS: dict[str, GraphSolver] = {
+    "sweep": NodeSweep(),
+    "nodewise": NodeWise(),
+    "damped": Damped(),
+    "annealed": NodeWise(schedule=Up()),
+    "parallel": Damped(schedule=Constant(), safeguard=False),  # P1's Algorithm 1 as printed
+    "iclust": Iclust(),
+}
+
+
+def make_solver(solver: object, max_iter: int, seed: int, positions: int) -> GraphSolver:
+    """A solver by name, with so many sweeps at most, or as it is; of hyperedges one that takes them."""
+    if isinstance(solver, GraphSolver):
+        made = replace(solver, seed=seed)
+        if isinstance(made, NodeWise | Damped):
+            made = replace(made, schedule=make_schedule(made.schedule))
+    elif isinstance(solver, str) and solver in SOLVERS:
+        made = replace(SOLVERS[solver], max_iter=max_iter, seed=seed)
+    else:
+        raise GinghamError(f"solver={solver!r} is unknown; choose one of {', '.join(SOLVERS)}, or give a solver.")
+    return made if made.any_order or positions == 2 else Damped(max_iter=max_iter, seed=seed)

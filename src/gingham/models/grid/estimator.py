@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.utils import Tags, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Seed, TableLike, on_host
@@ -19,29 +18,32 @@ from gingham.certificates.bounds import THEOREMS
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
-from gingham.data.sample import few_values, joined_ids, sample_kind
-from gingham.engine.place import USUAL_SWEEPS, Work, refuse_torch
+from gingham.data.partitioned import PartitionedTable
+from gingham.data.sample import Coded, few_values, joined_ids, sample_kind
+from gingham.data.sources import opened
+from gingham.engine.place import USUAL_SWEEPS, Work, has_gpu
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, Restart, Solution, best_from, best_of
-from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
-from gingham.fitting.schedules import Constant, Schedule, make_schedule
+from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step, use_torch, use_torch_batch
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import Sizes, Start, expand_clusters, make_start
 from gingham.fitting.sweep import Sweep
 from gingham.models.base import (
     FEW,
+    GridModel,
     GridPredictor,
+    Persistent,
     advise,
     check_within,
+    class_labels,
     default_loss,
-    finite_labels,
     learned_from,
     named_auto,
     numeric_labels,
     refit_of,
-    stderr_progress,
 )
 from gingham.models.grid.offsets import (
     FIRST_SWEEPS,
@@ -61,14 +63,17 @@ from gingham.selection.auto import FACTORS, Beta, Pilot, Selection, choose_beta,
 from gingham.summary.values import Refit
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
 OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
-SOLVERS = ("projection", "sweep")
+SOLVERS: dict[str, Projection | Sweep] = {"projection": Projection(), "sweep": Sweep(tol=1e-6)}
 MAX_LABELS = 1000
+PILOT = 200_000  # rows that are drawn from files or partitions to choose sizes and β
 FEW_ROWS = 2**16  # that are looked at to guess how many items and labels there are
 SETTLE = 20  # sweeps of a partial fit
-N_PASSES = 2  # of a fold-in over the modes: where both items of a tuple are new, the second sees what the first found
+N_PASSES = (
+    2  # of a fold-in over the modes: where both items of an observation are new, the second sees what the first found
+)
 
 
 class Task(NamedTuple):
@@ -91,28 +96,23 @@ class Task(NamedTuple):
         return self.finder.solve(self.problem, self.begin(restart.rng), restart.report, restart.checkpoint)
 
 
-class GridFit(GridPredictor):
+class GridFit(GridPredictor, GridModel, Persistent):
     """What the regressor and the classifier share: one fit, and tables that grow."""
 
-    _saved_attributes = (*GridPredictor._saved_attributes, "beta_")
-    one_grid: ClassVar[bool] = True  # whether a `Task` says all of a fit, so that several may be solved side by side
+    _saved_attributes = (*GridModel._saved_attributes, "beta_", "engine_")
     beta_: float
+    engine_: str
     selection_: Selection
     n_clusters: Sizes
     loss: Loss
     beta: float | str | None
     alphabet: Iterable[object] | None
     start: Start
-    schedule: str | Schedule
     n_init: int
     max_iter: int
-    tol: float
     objective: str
-    backend: str
-    dtype: str | None
     random_state: Seed
-    verbose: int
-    solver: str = "projection"
+    solver: str | Projection | Sweep = "projection"
     offsets: bool | str = False
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
@@ -132,17 +132,19 @@ class GridFit(GridPredictor):
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
-        """Co-cluster the observed tuples.
+        """Co-cluster the observations.
 
         Parameters
         ----------
         X : array, list or frame of shape (N, d)
-            Item ids, one row per observed tuple, one column per mode. Without y: a wide frame of labels (NaN is
-            missing) or an AnnData object, whose names are the ids.
+            Item ids, one row per observation, one column per mode. Without y: a wide frame of labels (NaN is
+            missing) or an AnnData object, whose names are the ids. Or a table with the labels in it: paths, the
+            address of a query, a stream (see :doc:`/guide/scale`); a dask frame is fitted on its cluster, without
+            offsets.
         y : array of shape (N,)
-            Labels.
+            Labels, or the name of their column.
         sample_weight : array of shape (N,), optional
-            Counts: weight 2 is the same as the row twice, weight 0 as no row.
+            Counts, or the name of their column: weight 2 is the same as the row twice, weight 0 as no row.
         item_info : mapping from the name of a mode to a frame, optional
             What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
         callback : callable, optional
@@ -150,14 +152,74 @@ class GridFit(GridPredictor):
         checkpoint : Checkpoint, optional
             Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
+        table = PartitionedTable.of(X, y, sample_weight)
+        if table is not None:
+            return self._fit_partitions(table, item_info, callback, checkpoint)
+        X, y, sample_weight = opened(X, y, sample_weight)
         sample, cell = self._tuples(X, y, sample_weight)
         self._fit(sample, cell, callback, checkpoint.bound_to(self, X, y, sample_weight))
         self._remember(replace(sample), sample.n_rows, item_info)  # without what the fit has made of it
         advise(sample)
         return self
 
+    def _fit_partitions(
+        self, table: PartitionedTable, item_info: ItemInfo | None, callback: Callback | None, checkpoint: Checkpoint
+    ) -> Self:
+        """Fit a table in partitions: the descent of a fit in memory from the same start, where sizes are given.
+
+        Clusters are not merged on partitions: with ``n_clusters="auto"``, sizes, start and β are those of the same
+        model fitted here to rows drawn from all partitions; where β alone is left open, such rows choose it.
+        """
+        solver = self._solver()
+        if not isinstance(solver, Projection) or self.objective != "tradeoff":
+            raise GinghamError(
+                "Partitions are fitted with solver='projection' and objective='tradeoff' only; this model asks for "
+                f"solver={self.solver!r} and objective={self.objective!r}."
+            )
+        if self.offsets is True:
+            raise GinghamError("Partitions are fitted without offsets: leave offsets='auto' or set offsets=False.")
+        checkpoint = checkpoint.bound_to(self, table.names)
+        from gingham.models.grid.partitions import ScatteredProjection, few_rows, problem_of, read, sample_of_few
+
+        with interruptible():
+            rows = read(table, self)
+            sizes = expand_clusters(self.n_clusters, [mode.n_items for mode in rows.modes], rows.n_observations)
+            start, schedule, n_init = self.start, solver.schedule, self.n_init
+            tried: tuple[tuple[float, float], ...] = ()
+            if isinstance(start, str) and isinstance(self.n_clusters, str):
+                own = {} if self.offsets is False else {"offsets": False}
+                pilot = clone(self).set_params(**own).fit(*few_rows(rows, table, PILOT, self._seed()))
+                if pilot.interrupted_:  # half a pilot must not choose
+                    raise KeyboardInterrupt
+                start, schedule, n_init = pilot.posterior_, Constant(), 1  # β has come down there already
+                beta, tried, reason = pilot.beta_, pilot.selection_.tried, pilot.selection_.reason[:-1]
+            elif self.beta is None or isinstance(self.beta, str):
+                few = few_rows(rows, table, PILOT, self._seed())
+                beta, tried, reason = self._beta_of(sample_of_few(rows, *few), rows.cell)
+            else:
+                beta, reason = float(self.beta), f"β = {self.beta:.3g}, as given"
+            learned = rows.release()
+            problem = problem_of(rows.data, rows.modes, rows.cell, beta, rows.alphabet)
+            scattered = ScatteredProjection(rows.data, schedule, solver.tol, solver.max_iter)
+
+            def solve(restart: Restart) -> Solution:
+                begun = make_start(start, problem, sizes, restart.rng)
+                return scattered.solve(problem, begun, restart.report, restart.checkpoint)
+
+            solution = best_of(
+                solve, n_init, self._generator(), max_iter=self.max_iter, callback=callback, checkpoint=checkpoint
+            )
+        self._set_solution(solution)
+        self.beta_, self.engine_ = beta, "dask"
+        self.selection_ = explained(beta, tried, reason, sizes, solution.posterior.n_clusters, None)
+        self._remember(None, 0, item_info)
+        self._fit_rows = (learned,)
+        self.n_features_in_ = len(rows.modes)
+        self.feature_names_in_ = np.array([mode.name for mode in rows.modes], dtype=object)
+        return self
+
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
-        own: dict[str, Any] = {"n_clusters": self.n_clusters_, "beta": self.beta_, "verbose": 0}
+        own: dict[str, Any] = {"n_clusters": self.n_clusters_, "beta": self.beta_}
         if self.offsets is not False:
             own["offsets"] = self.posterior_.offsets is not None
         start = self.start if isinstance(self.start, str) else "spectral"
@@ -165,8 +227,8 @@ class GridFit(GridPredictor):
         return refit_of(model._fit(sample.take(kept), self.posterior_.label_cell(), None), sample, kept)
 
     def _tuples(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
-        """The tuples to learn from, and the cells that predict their labels."""
-        columns, labels, sample_weight = self._observed(X, y, sample_weight)
+        """The observations to learn from, and the cells that predict their labels."""
+        columns, labels, sample_weight = self._labelled_rows(X, y, sample_weight)
         kind = self._place_of_tuples(columns, labels)
         labels = kind.column(labels)
         values = few_values(labels, MAX_LABELS)
@@ -177,8 +239,9 @@ class GridFit(GridPredictor):
         return kind.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet), cell
 
     def _place_of_tuples(self, columns: Columns, labels: AnyArray) -> type[Sample]:
-        """Where the tuples go: to the device where the whole fit is faster there."""
-        if self.solver != "projection" or self.backend not in ("auto", "torch"):
+        """Where the observations go: to the device where the whole fit is faster there."""
+        solver = self._solver()
+        if not isinstance(solver, Projection) or solver.backend == "compiled" or isinstance(columns.columns[0], Coded):
             return Sample
         n_rows = len(labels)
         few = slice(None, None, -(-n_rows // FEW_ROWS))
@@ -187,18 +250,16 @@ class GridFit(GridPredictor):
         n_labels = len(few_values(labels[few], FEW))
         searched = isinstance(self.n_clusters, str) or isinstance(self.beta, str)
         n_sweeps = (1 + len(FACTORS) * searched) * USUAL_SWEEPS
-        return sample_kind(self.backend, Work(n_rows, items, sizes, n_labels if n_labels <= FEW else 3, n_sweeps))
+        return sample_kind(solver.backend, Work(n_rows, items, sizes, n_labels if n_labels <= FEW else 3, n_sweeps))
 
     def _sample_kind(self, columns: Columns) -> type[Sample]:
         sizes, items = self.n_clusters_, tuple(len(q) for q in self.assign_)
-        return sample_kind(self.backend, Work(len(columns.columns[0]), items, sizes, 1, 1))
+        return sample_kind(self._projection().backend, Work(len(columns.columns[0]), items, sizes, 1, 1))
 
     @interruptible()
     def _fit(
         self, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Self:
-        if callback is None and self.verbose:
-            callback = stderr_progress
         plan, why = self._plan_offsets(sample, cell)
         if plan is None:
             task = self._task(sample, cell, checkpoint)
@@ -215,6 +276,40 @@ class GridFit(GridPredictor):
             one_core=task.finder.one_core,
         )  # fmt: skip
 
+    def _fit_together(
+        self, members: Sequence[Self], X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> bool:
+        """Fit co-clusterings that differ from this one in their seed alone on a GPU, with one pass over the rows.
+
+        False, and nothing done, where that does not apply or would not pay. Only sweeps of projections, one start a
+        member, are done for all members at once; before and after them each member does what it would have done alone.
+        """
+        solver = self._solver()
+        given = not isinstance(self.n_clusters, str) and not isinstance(self.beta, str)
+        if not isinstance(solver, Projection) or solver.backend == "compiled" or not given:
+            return False
+        if self.objective != "tradeoff" or self.n_init != 1:
+            return False
+        sample, cell = self._tuples(X, y, sample_weight)
+        if self._plan_offsets(sample, cell)[0] is not None:
+            return False
+        task = self._task(sample, cell)
+        if not use_torch_batch(solver.backend, task.problem, task.n_clusters, len(members)):
+            return False
+        from gingham.fitting.projection_torch import solve_together
+
+        tasks, sample = [], sample.placed()  # starts are made on the device, too
+        for member in members:
+            member._labelled_rows(
+                X, y, sample_weight
+            )  # it remembers the columns; the observations are the same for all
+            tasks.append(member._task(sample, cell))
+        starts = [own.begin(own.rng.spawn(1)[0]) for own in tasks]
+        solutions = solve_together(task.problem, starts, solver.schedule, solver.tol, solver.max_iter, solver.dtype)
+        for member, own, solution in zip(members, tasks, solutions):
+            member._end(own, solution)
+        return True
+
     def _plan_offsets(self, sample: Sample, cell: CellModel) -> tuple[Plan | None, str]:
         """Whether the fit adds effects of items to its board, and why; nothing is said where nothing was compared."""
         if not (isinstance(self.offsets, bool) or named_auto(self.offsets)):
@@ -229,8 +324,9 @@ class GridFit(GridPredictor):
         if not wanted and (not possible or self.offsets is False):
             return None, ""
         rest_cell(cell, np.zeros(1))  # refuses losses that offsets do not go with
-        sizes = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
-        return plan_offsets(sample, cell, sizes, named_auto(self.n_clusters), self._projection(), wanted)
+        sizes = expand_clusters(self.n_clusters, sample.shape, sample.n_observations)
+        few = sample.few(PILOT, self._generator())
+        return plan_offsets(few, cell, sizes, named_auto(self.n_clusters), self._projection(), wanted)
 
     def _fit_with_offsets(
         self, plan: Plan, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint
@@ -258,17 +354,17 @@ class GridFit(GridPredictor):
         if self.objective not in OBJECTIVES:
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
-        if self.solver not in SOLVERS:
-            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+            raise GinghamError(f"n_init={self.n_init!r} must be an integer ≥ 1.")
         solver = self._projection()
-        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_observations)
         if board is not None and named_auto(self.n_clusters):
             n_clusters = (1,) * len(n_clusters) if board.alone else board_sizes(n_clusters)
         rng = self._generator()
         beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng, checkpoint)
         problem = Problem.grid(sample, cell, beta)
-        finder = solver if self.solver == "projection" else self._moves(int(rng.integers(2**31)))
+        finder = self._solver()
+        if isinstance(finder, Sweep):
+            finder = replace(finder, seed=int(rng.integers(2**31)))
         return Task(problem, n_clusters, beta, tried, reason, solver, finder, self.start, rng)
 
     def _end(
@@ -284,7 +380,9 @@ class GridFit(GridPredictor):
         elif by_size:
             solution = merge_and_settle(task.problem, solution, task.finder, checkpoint)
         self._set_solution(solution)
-        self.beta_ = task.beta
+        self.beta_, self.engine_ = task.beta, "files" if task.problem.samples[0].in_file else "cores"
+        if isinstance(task.finder, Projection) and use_torch(task.finder.backend, task.problem, solution.posterior):
+            self.engine_ = "gpu" if has_gpu() else "cores"
         judge = "the trade-off" if self.objective == "tradeoff" else "the certificate"
         found = solution.posterior.n_clusters
         self.selection_ = explained(
@@ -292,16 +390,25 @@ class GridFit(GridPredictor):
         )
         return self
 
-    def _moves(self, seed: int = 0) -> Sweep:
-        """Hard moves until nothing moves (at most ``tol`` of the items)."""
-        refuse_torch(self.backend, "hard moves")
-        return Sweep(1.0, self.tol, self.max_iter, seed)
+    def _solver(self) -> Projection | Sweep:
+        """The solver that was named or given, with this estimator's number of sweeps."""
+        solver = SOLVERS.get(self.solver) if isinstance(self.solver, str) else self.solver
+        if not isinstance(solver, Projection | Sweep):
+            raise GinghamError(
+                f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}, or give a value of "
+                "gingham.fitting: Projection(...) or Sweep(...)."
+            )
+        return replace(solver, max_iter=self.max_iter)
+
+    def _projection(self) -> Projection:
+        """The solver where it is soft; else the one that chooses β and minimises certificates beside it."""
+        solver = self._solver()
+        return solver if isinstance(solver, Projection) else Projection(max_iter=self.max_iter)
 
     def _settling(self, max_iter: int) -> Projection | Sweep:
         """The solver that lets old and new items find their places."""
-        if self.solver == "projection":
-            return Projection(Constant(), self.tol, max_iter, self.backend, self.dtype)
-        return replace(self._moves(), max_iter=max_iter)
+        solver = replace(self._solver(), max_iter=max_iter)
+        return replace(solver, schedule=Constant()) if isinstance(solver, Projection) else solver
 
     def _beta(
         self,
@@ -313,30 +420,33 @@ class GridFit(GridPredictor):
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Beta:
         """The β to use, those tried, and why."""
-        wanted = self.beta
-        # A size that was chosen goes with a β compared on held-out tuples; the description length has none.
-        if wanted is None and isinstance(self.n_clusters, str) and not (self.solver == "sweep" and cell.code_length):
+        wanted, by_size = self.beta, isinstance(self.n_clusters, str)
+        # A size that was chosen goes with a β compared on held-out observations; the description length has none.
+        moves = isinstance(self._solver(), Sweep)
+        if wanted is None and by_size and not (moves and cell.code_length):
             wanted = "auto"
-        return choose_beta(wanted, sample, cell, Pilot(n_clusters, self.start, solver, rng, checkpoint))
+        pilot = Pilot(n_clusters, self.start, solver, rng, checkpoint, by_size)
+        return choose_beta(wanted, sample.few(PILOT, rng), cell, pilot)
 
     def _beta_of(self, sample: Sample, cell: CellModel) -> Beta:
         """The β that a fit of this sample would use, those tried, and why."""
-        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_observations)
         return self._beta(sample, cell, n_clusters, self._projection(), self._generator())
 
-    def _projection(self) -> Projection:
-        return Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, self.dtype)
+    def _seed(self) -> int:
+        """Of the rows that are drawn from partitions."""
+        return self.random_state if isinstance(self.random_state, int) else 0
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def goes_to_device(self, X: TableLike, y: ArrayLike) -> bool:
-        """Whether a fit of these tuples would run on a GPU."""
+    def _goes_to_device(self, X: TableLike, y: ArrayLike) -> bool:
+        """Whether a fit of these observations would run on a GPU."""
         columns = id_columns(X)
         return self._place_of_tuples(columns, np.asarray(y)).on_device
 
-    def fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
-        """Models fitted at falling β, each started where the one before ended, and the tuples, which are read once."""
+    def _fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
+        """Models fitted at falling β, each started where the last one ended, and the observations, read once."""
         # Along a path certificates are compared, which offsets do not have on the rows of the fit.
         alike = {"offsets": False} if named_auto(self.offsets) else {}
         model = clone(self).set_params(beta=betas[0], **alike)
@@ -345,7 +455,12 @@ class GridFit(GridPredictor):
         for beta in betas[1:]:
             start = model.posterior_
             model = clone(self).set_params(
-                beta=beta, start=start, schedule="constant", n_init=1, n_clusters=start.n_clusters, **alike
+                beta=beta,
+                start=start,
+                solver=model._settling(self.max_iter),
+                n_init=1,
+                n_clusters=start.n_clusters,
+                **alike,
             )
             model._columns(X, reset=True)
             yield model._fit(sample, cell, None), sample
@@ -353,19 +468,19 @@ class GridFit(GridPredictor):
     # tables that grow
 
     def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add items that were not in the training data, from some labelled tuples with them.
+        """Add items that were not in the training data, from some labelled observations with them.
 
         A half step for the new items only: what was learned before stays as it is. Afterwards they are
         predicted like all others.
         """
         check_is_fitted(self)
-        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        columns, labels, weights = self._labelled_rows(X, y, sample_weight, reset=False)
         before = self.posterior_
         wide = extended(before, columns.columns)
         alphabet = getattr(before.label_cell(), "alphabet", None)
         sample = Sample.of(columns.columns, labels, weights, modes=wide.structure.columns(), alphabet=alphabet)
         wide = fold_in_effects(before, wide, sample)
-        folded = fold_in(before, replace(wide, offsets=None), wide.rest(sample), self.beta_, self.backend)
+        folded = fold_in(before, replace(wide, offsets=None), wide.rest(sample), self.beta_, self._projection().backend)
         self.posterior_ = fold_in_effects(before, folded, sample)
         learned_from(self, sample)
         return self
@@ -377,11 +492,11 @@ class GridFit(GridPredictor):
         classes: Iterable[object] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add tuples to a growing table: fit at the first call; afterwards start from the present checkerboard.
+        """Add observations to a growing table: fit at the first call; afterwards start from the present checkerboard.
 
-        New items are folded in, then a few sweeps over all tuples seen so far let everything settle. The
-        tuples are kept with the model, but not in its file. β, the number of clusters and the labels stay. After
-        ``fit`` or ``load`` the old tuples are not at hand, and new items are folded in, no more.
+        New items are folded in, then a few sweeps over all observations seen so far let everything settle. The
+        observations are kept with the model, but not in its file. β, the number of clusters and the labels stay. After
+        ``fit`` or ``load`` the old observations are not at hand, and new items are folded in, no more.
 
         Parameters
         ----------
@@ -391,13 +506,13 @@ class GridFit(GridPredictor):
         if not hasattr(self, "posterior_"):
             self._classes = classes
             self.fit(X, y, sample_weight)
-            columns, labels, weights = self._observed(X, y, sample_weight)
+            columns, labels, weights = self._labelled_rows(X, y, sample_weight)
             self._seen = [(columns.columns, labels, weights)]
             return self
         self.fold_in(X, y, sample_weight)
         if not hasattr(self, "_seen"):
             return self
-        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        columns, labels, weights = self._labelled_rows(X, y, sample_weight, reset=False)
         self._seen.append((columns.columns, labels, weights))
         posterior = self.posterior_
         counts = [np.ones(len(part[1])) if part[2] is None else part[2] for part in self._seen]
@@ -437,7 +552,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         returns a CellModel, e.g. ``functools.partial(Pinball, quantile=0.9)``.
     beta : float or "auto", optional
         Weight of the loss in the trade-off, per unit of the loss (stars, for example); larger values fit more closely.
-        "auto" holds out a tenth of the tuples and takes the smallest of a few values, around the noise they show, that
+        "auto" holds out a tenth of the observations and takes the smallest of a few values, around their noise, that
         is not clearly worse than the best. By default "auto" together with ``n_clusters="auto"``, and from the held-out
         loss of item means, which takes one pass over the data, where sizes are given.
     alphabet : sequence of numbers, optional
@@ -445,27 +560,19 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     bounds : (float, float), optional
         Smallest and largest possible label, for the quadratic loss on labels without an alphabet.
     start : {"spectral", "means", "random"}, label arrays or Posterior
-    schedule : {"down", "constant"} or Schedule
-        "down" begins at 5β, so that clusters form before information is priced.
     n_init : int
         Number of starts; the one with the lowest objective is kept.
-    max_iter, tol : int, float
-        Stop after so many sweeps, or when the objective changes relatively by less than ``tol``.
+    max_iter : int
+        Sweeps after which a start ends at the latest.
     objective : {"tradeoff", "certificate"} or the name of a bound ("kl", "type-kl", "theorem-7", …)
         "certificate" starts from that solution and minimises the log-wealth certificate itself; with
         ``n_clusters="auto"`` it also merges clusters and keeps the size with the lowest certificate.
-    backend : {"auto", "compiled", "torch"}
-        "auto" compiles for the CPU, and goes to a GPU through torch when there is one and the data is
-        large enough to pay; "torch" asks for torch, on a GPU (float32) or without one (float64).
     random_state : int, RandomState or None
-    verbose : int
-    solver : {"projection", "sweep"}
+    solver : {"projection", "sweep"}, gingham.fitting.Projection or gingham.fitting.Sweep
         Soft memberships (P0 Algorithm 1), or hard clusters by moving one item at a time until nothing moves. With
         ``loss="log"`` and β = 1, its default there, hard moves minimise a description length: ``N H(Y|cell)`` nats
-        for the labels and ``Σ_i n_i Ī_i`` for the clusters.
-    dtype : {"float64", "float32"}, optional
-        Numbers of soft memberships and sums during the fit; float64 by default, float32 on a GPU. float32 needs
-        half the memory and, on large data, about half the time; the objective agrees to about 1e-6.
+        for the labels and ``Σ_i n_i Ī_i`` for the clusters. A ``Projection(...)`` states what is rarely changed: how β
+        comes down, the tolerance, whether a GPU is used, and the precision.
     offsets : {"auto", True, False}
         Whether effects of single items are added to the board, y ≈ base + Σ_i effect_i[x_i] + block: the board then
         says what the averages of both sides do not. "auto" holds out a tenth of the observations and adds them where
@@ -477,11 +584,13 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     ----------
     posterior_ : Posterior
         ``posterior_.offsets`` has the effects of the items, None without.
-    assign_, labels_, items_ : tuples with one array per mode; labels count from 0
+    assign_, labels_, items_ : observations with one array per mode; labels count from 0
     answers_ : array of shape (m_1, …, m_d)
         With offsets, what each cell adds to them.
     trace_, n_iter_, converged_, objective_ : how the fit went
     beta_ : float
+    engine_ : {"cores", "gpu", "files", "dask"}
+        Where the sums over observations were computed.
     selection_ : Selection
         What was chosen and why; print it.
 
@@ -500,16 +609,11 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     alphabet: Iterable[object] | None = None
     bounds: tuple[float, float] | None = None
     start: Start = "spectral"
-    schedule: str | Schedule = "down"
     n_init: int = 1
     max_iter: int = 200
-    tol: float = 1e-6
     objective: str = "tradeoff"
-    backend: str = "auto"
     random_state: Seed = None
-    verbose: int = 0
-    solver: str = "projection"
-    dtype: str | None = None
+    solver: str | Projection | Sweep = "projection"
     offsets: bool | str = "auto"
 
     def _labels(self, y: ArrayLike) -> AnyArray:
@@ -575,27 +679,18 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
     beta: float | str | None = None
     alphabet: Iterable[object] | None = None
     start: Start = "spectral"
-    schedule: str | Schedule = "down"
     n_init: int = 1
     max_iter: int = 200
-    tol: float = 1e-6
     objective: str = "tradeoff"
-    backend: str = "auto"
     random_state: Seed = None
-    verbose: int = 0
-    solver: str = "projection"
-    dtype: str | None = None
+    solver: str | Projection | Sweep = "projection"
 
     @property
     def classes_(self) -> AnyArray:
         return self.alphabet_
 
     def _labels(self, y: ArrayLike) -> AnyArray:
-        labels = column_or_1d(y, warn=True)
-        if labels.dtype.kind == "O":
-            check_classification_targets(labels)
-            labels = np.array(labels.tolist())
-        check_classification_targets(few_values(finite_labels(labels), len(labels)))
+        labels = class_labels(y)
         if not needs_alphabet(self.loss):
             raise GinghamError("loss='quadratic' predicts numbers: use CoClusteringRegressor.")
         return labels

@@ -30,11 +30,12 @@ from gingham.selection.auto import (
     clearly_worse,
     merge_and_settle,
     prediction_losses,
-    tenth,
+    tenths,
 )
 
 SHRINKS = (1.0, 3.0, 5.0, 10.0, 20.0)  # observations with effect 0 that the mean of an item starts from
 BOARD_SHRINKS = (5.0, 10.0)  # those tried with a board, which takes over a part of the effects
+FEW_ROWS = 20_000  # of so many or fewer, one tenth says little
 PASSES = 6  # over the sides of the table
 ROUNDS = 2  # of offsets given the board and the board given the offsets, after the first board
 FIRST_SWEEPS, NEXT_SWEEPS = 15, 5  # of a trial board
@@ -57,8 +58,8 @@ def rest_cell(cell: CellModel, left: Floats) -> CellModel:
     found = cell.of_rest(np.unique(np.round(values / step) * step) if step > 0 else values[:1])
     if found is None:
         raise GinghamError(
-            f"offsets=True adds effects of items to numbers, and loss={cell.name!r} has no meaning for what they leave "
-            "over: use loss='quadratic', 'absolute' or 'pinball', or offsets=False."
+            f"offsets=True adds effects of items to numbers, and loss={cell.name!r} cannot be applied to the "
+            "residuals: use loss='quadratic', 'absolute' or 'pinball', or offsets=False."
         )
     return found
 
@@ -97,7 +98,7 @@ def range_of(sample: Sample, cell: CellModel) -> Bounds | None:
 def rest_problem(sample: Sample, offsets: Offsets, beta: float) -> Problem:
     """The trade-off of the board given the offsets."""
     if offsets.cell is None:
-        raise GinghamError("These offsets do not know the loss on the labels.")
+        raise GinghamError("These offsets have no loss on the labels.")
     own = rest_cell(offsets.cell, sample.numbers() - offsets.at(sample.codes))
     return Problem.grid(offsets.rest(sample, own), own, beta)
 
@@ -154,7 +155,8 @@ def plan_offsets(
 
     ``found`` says that the sizes are only where a search for them begins, ``wanted`` that offsets were asked for.
     """
-    held = tenth(sample)
+    part = tenths(sample)
+    held = part == 0
     if sample.n_rows < FEWEST or not bool(held.any()) or bool(held.all()):
         few = "too few observations to hold any out"
         return (Plan(BOARD_SHRINKS[0], False), f"offsets as asked; {few}") if wanted else (None, f"no offsets: {few}")
@@ -173,15 +175,31 @@ def plan_offsets(
         start = board_sizes(sizes) if found else sizes
         boards = (trial.with_offsets(averages(seen, cell, shrink, bounds), start) for shrink in BOARD_SHRINKS)
         board = min(map(tried, boards), key=lambda one: one[0])
-        if not found or clearly_worse(best[1] - board[1], rest.weights):
+        excess, weights = [best[1] - board[1]], [rest.weights]
+        better = not found or clearly_worse(excess[0], weights[0])
+        if not better and sample.n_rows <= FEW_ROWS and board[0] < best[0]:
+            # One tenth of few observations misses boards that are there: two more are asked.
+            for known, asked in ((sample.take(part != k), sample.take(part == k)) for k in (1, 2)):
+                apart, beside = (averages(known, cell, shrink_of(one[2]), bounds) for one in (best, board))
+                again = alone(known, apart), trial._replace(sample=known).with_offsets(beside, start)
+                losses = [prediction_losses(posterior, asked.codes, asked) for posterior in again]
+                excess.append(losses[0] - losses[1])
+                weights.append(asked.weights)
+            counts = None if rest.weights is None else joined([w for w in weights if w is not None])
+            better = clearly_worse(joined(excess), counts)
+        if better:
             best, plan = board, Plan(shrink_of(board[2]), False)
-    said = f"loss {best[0]:.4g} on {n}, {by_itself:.4g} without a board"
+    said = f"loss {best[0]:.4g} on {n}, {by_itself:.4g} with offsets alone"
     if wanted:
         return plan, f"offsets as asked ({said})"
     loss = tried(trial.plain(cell, sizes))[0]
     if best[0] < (1 - MATTERS) * loss:
         return plan, f"with offsets ({said}, {loss:.4g} without offsets)"
     return None, f"no offsets, which are not better ({said}, {loss:.4g} without offsets)"
+
+
+def joined(parts: Sequence[Floats]) -> Floats:
+    return namespace(parts[0]).concatenate(parts)
 
 
 def shrink_of(posterior: Posterior) -> float:

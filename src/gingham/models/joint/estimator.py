@@ -22,12 +22,13 @@ from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import joined_ids, need_unmasked
+from gingham.data.sources import opened
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, Restart, Solution, best_of
-from gingham.fitting.schedules import Schedule, make_schedule
-from gingham.fitting.starts import Start, expand_clusters
+from gingham.fitting.projection import Projection
+from gingham.fitting.starts import Start, expand_clusters, make_start
 from gingham.models.base import (
     Persistent,
     default_loss,
@@ -35,15 +36,15 @@ from gingham.models.base import (
     named_auto,
     observed_of,
     predicted_by,
-    stderr_progress,
+    warn_of_unseen,
 )
-from gingham.models.joint.fit import Joint, joint_start, place_cold
+from gingham.models.joint.cold_start import place_cold
 from gingham.models.questions import Predicted
 from gingham.selection.auto import choose_beta
 from gingham.summary.values import Observed, Refit
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
 Relation = tuple[str, ...]
 PROPERTY_BETA = 0.5  # of relations of properties, where none is given
@@ -68,16 +69,16 @@ class JointCoClustering(Persistent):
     n_clusters : mapping from mode name to int, "auto" or None, or "auto"
         None: every item is a cluster of its own (properties). "auto" for a mode chooses by the size of the data;
         "auto" for all does so for the modes of the first relation and keeps the items of all others apart.
-    loss, beta, alphabet, weight : value, or mapping from relation to value
-        Per relation: the loss, its trade-off per unit of loss, the possible labels, and a factor by
-        which its tuples count. By default relations with a mode of singletons (properties) have the log
-        loss and β = 0.5, the others the loss that :class:`CoClusteringRegressor` takes (zero-one for names) and
-        β from the held-out loss of item means.
+    loss, beta, alphabet : value, or mapping from relation to value
+        Per relation: the loss, its trade-off per unit of loss, and the possible labels. By default relations with a
+        mode of singletons (properties) have the log loss and β = 0.5, the others the loss that
+        :class:`CoClusteringRegressor` takes (zero-one for names) and β from the held-out loss of item means.
     cold_start : bool
-        At the end, place items that have fewer than ten tuples outside relations of properties anew: by
-        these tuples and, the more the fewer they are, by their properties (see `gingham.models.joint.fit.place_cold`).
+        At the end, place items that have fewer than ten observations outside relations of properties anew: by
+        these observations and, the more the fewer they are, by their properties
+        (see `gingham.models.joint.cold_start.place_cold`).
     start : {"means", "spectral", "random"} or Posterior
-    schedule, n_init, max_iter, tol, backend, random_state, verbose
+    n_init, max_iter, random_state
         As in :class:`CoClusteringRegressor`.
 
     Attributes
@@ -85,7 +86,7 @@ class JointCoClustering(Persistent):
     relations_ : tuple of relations (tuples of mode names), in the order of ``posterior_.cells``
     posterior_ : Posterior
     assign_, labels_, items_ : mappings from mode name to array
-    factors_ : mapping from relation to its tri-factorisation, see `factors`
+    factors_ : mapping from relation to its tri-factorisation
 
     Examples
     --------
@@ -107,16 +108,11 @@ class JointCoClustering(Persistent):
     loss: Loss | Mapping[Relation, Loss] | None = None
     beta: float | Mapping[Relation, float] | None = None
     alphabet: Iterable[object] | Mapping[Relation, Iterable[object]] | None = None
-    weight: float | Mapping[Relation, float] = 1.0
     cold_start: bool = False
     start: Start = "means"
-    schedule: str | Schedule = "down"
     n_init: int = 1
     max_iter: int = 200
-    tol: float = 1e-6
-    backend: str = "auto"
     random_state: Seed = None
-    verbose: int = 0
 
     # fitting
 
@@ -139,15 +135,15 @@ class JointCoClustering(Persistent):
         item_info : mapping from the name of a mode to a frame, optional
             What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
         """
+        if isinstance(relations, Mapping):
+            relations = {relation: opened(*data) for relation, data in relations.items()}
         problem, n_clusters = self._problem(relations)
         checkpoint.bound_to(self, list(relations.items()))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        solver = Joint(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
-        if callback is None and self.verbose:
-            callback = stderr_progress
+        solver = Projection(max_iter=self.max_iter)
 
         def solve(restart: Restart) -> Solution:
-            start = joint_start(self.start, problem, n_clusters, restart.rng)
+            start = make_start(self.start, problem, n_clusters, restart.rng)
             return solver.solve(problem, start, restart.report, restart.checkpoint)
 
         solution = best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
@@ -158,7 +154,7 @@ class JointCoClustering(Persistent):
         self._remember(dict(relations), sum(sample.n_rows for sample in problem.samples), item_info, problem.samples)
         return self
 
-    def observed(self, *data: Any) -> Observed:
+    def _observed(self, *data: Any) -> Observed:
         """All relations; the first is read first. Modes of singletons (properties) go by what they are typical of."""
         check_is_fitted(self)
         relations = data[0] if data else self._remembered("gg.summarize(model, relations)")
@@ -181,7 +177,7 @@ class JointCoClustering(Persistent):
             first = next(iter(self._data))
             self.cell_moments_ = moments_of(self.posterior_, self.sample(first, *self._data[first]))
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         return predicted_by(self.posterior_, codes, label, getattr(self, "cell_moments_", None), relation)
 
     def _refit(self, relations: Mapping[Relation, Any], kept: Bools) -> Refit:
@@ -194,7 +190,7 @@ class JointCoClustering(Persistent):
             mode.name: None if at in frozen else size
             for at, (mode, size) in enumerate(zip(self.posterior_.structure.modes, self.posterior_.n_clusters))
         }
-        model = clone(self).set_params(n_clusters=sizes, verbose=0)
+        model = clone(self).set_params(n_clusters=sizes)
         model.fit({**relations, first: tuple(rows)})
         labels = []
         for mode, own, mine in zip(
@@ -216,7 +212,7 @@ class JointCoClustering(Persistent):
         columns, names = {}, []
         for relation, data in relations.items():
             if not isinstance(relation, tuple) or not all(isinstance(name, str) for name in relation):
-                raise GinghamError(f"Relation {relation!r} must be a tuple of mode names, ('viewer', 'movie') say.")
+                raise GinghamError(f"Relation {relation!r} must be a tuple of mode names, such as ('viewer', 'movie').")
             columns[relation] = id_columns(data[0]).columns
             if len(columns[relation]) != len(relation):
                 raise GinghamError(f"Relation {relation} names {len(relation)} modes; X has {len(columns[relation])}.")
@@ -226,9 +222,7 @@ class JointCoClustering(Persistent):
             raise GinghamError(f"n_clusters={sizes!r} must be 'auto', or a mapping from every mode to its clusters.")
         unknown = [name for name in names if name not in sizes]
         if unknown:
-            raise GinghamError(
-                f"n_clusters= says nothing of mode {unknown[0]!r}; give a number, or None for singletons."
-            )
+            raise GinghamError(f"n_clusters= lacks the mode {unknown[0]!r}; give a number, or None for singletons.")
         ids: dict[str, list[AnyArray]] = {name: [] for name in names}
         for relation, parts in columns.items():
             for name, part in zip(relation, parts):
@@ -239,14 +233,16 @@ class JointCoClustering(Persistent):
         samples, cells, betas = [], [], []
         for relation, data in relations.items():
             properties = any(sizes[name] is None for name in relation)
-            letters = self._of(self.alphabet, relation, None)
+            label_values = self._of(self.alphabet, relation, None)
             need_unmasked(data[1], "y")
             labels = np.asarray(data[1])
-            usual = "log" if properties else default_loss(labels, letters is not None)
+            usual = "log" if properties else default_loss(labels, label_values is not None)
             loss = self._of(self.loss, relation, usual)
             alphabet = None
-            if letters is not None or needs_alphabet(loss):
-                alphabet = Alphabet.of(np.unique(labels) if letters is None else letters, letters is not None)
+            if label_values is not None or needs_alphabet(loss):
+                alphabet = Alphabet.of(
+                    np.unique(labels) if label_values is None else label_values, label_values is not None
+                )
             weights = data[2] if len(data) > 2 else None
             places = [modes[name] for name in relation]
             samples.append(Sample.of(columns[relation], labels, weights, modes=places, alphabet=alphabet))
@@ -254,13 +250,15 @@ class JointCoClustering(Persistent):
             beta = self._of(self.beta, relation, None)
             if beta is None:
                 beta = PROPERTY_BETA if properties else choose_beta(None, samples[-1], cells[-1])[0]
-            betas.append(float(beta) * float(self._of(self.weight, relation, 1.0)))
+            betas.append(float(beta))
         structure = Structure(tuple(modes[name] for name in names), factors, frozen)
-        n_tuples = sum(sample.n_tuples for sample in samples)
+        n_observations = sum(sample.n_observations for sample in samples)
         n_clusters = []
         for mode in structure.modes:
             size = sizes[mode.name]
-            n_clusters.append(mode.n_items if size is None else expand_clusters(size, (mode.n_items,), n_tuples)[0])
+            n_clusters.append(
+                mode.n_items if size is None else expand_clusters(size, (mode.n_items,), n_observations)[0]
+            )
         return Problem(structure, tuple(samples), tuple(cells), tuple(betas)), tuple(n_clusters)
 
     @staticmethod
@@ -287,13 +285,7 @@ class JointCoClustering(Persistent):
         if len(columns) != len(modes):
             raise GinghamError(f"Relation {relation} has {len(modes)} modes; X has {len(columns)} columns.")
         codes = [mode.encode(column) for mode, column in zip(modes, columns)]
-        unseen = sum(int((code < 0).sum()) for code in codes)
-        if unseen:
-            warnings.warn(
-                f"{unseen} ids occur in no relation; they are predicted with their mode's average memberships.",
-                UnseenItemsWarning,
-                stacklevel=3,
-            )
+        warn_of_unseen(modes, codes)
         return codes
 
     def sample(self, relation: Relation, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Sample:
@@ -306,21 +298,18 @@ class JointCoClustering(Persistent):
     def predict(self, relation: Relation, X: TableLike, rule: str = "mean") -> Floats:
         """One number per row of a relation: the mean of the randomised answer, or its median or mode.
 
-        An item that has no tuples in this relation is predicted through its other relations.
+        An item that has no observations in this relation is predicted through its other relations.
         """
         return self.posterior_.predict(self._codes(relation, X), rule, self.position_of(relation))
 
     def predict_distribution(self, relation: Relation, X: TableLike) -> Floats:
-        """Law of the answer over the relation's labels, shape (N, |Y|)."""
+        """Distribution of the answer over the relation's labels, shape (N, |Y|)."""
         return self.posterior_.predict_distribution(self._codes(relation, X), self.position_of(relation))
-
-    def factors(self, relation: Relation) -> tuple[Floats | tuple[Floats, ...], ...]:
-        """The tri-factorisation A ≈ Q1 F Q2ᵀ of a relation, see :meth:`gingham.core.Posterior.factors`."""
-        return self.posterior_.factors(self.position_of(relation))
 
     @property
     def factors_(self) -> dict[Relation, tuple[Floats | tuple[Floats, ...], ...]]:
-        return {relation: self.factors(relation) for relation in self.relations_}
+        """The tri-factorisation A ≈ Q1 F Q2ᵀ of each relation, see :meth:`gingham.core.Posterior.factors`."""
+        return {relation: self.posterior_.factors(at) for at, relation in enumerate(self.relations_)}
 
     def certify(
         self,

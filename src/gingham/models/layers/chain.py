@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.engine.files import by_blocks, gathered, room
 from gingham.lazy import lazy_module
 from gingham.models.layers.problem import BASKET, ChainState, LayerPlan, LayerProblem, inner_cuts
 from gingham.storage import State
@@ -63,14 +64,16 @@ class Layout:
             orders.append(
                 Order(
                     np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-                    codes[mode][mine].astype(np.uint32),
-                    {j: codes[j][mine].astype(np.uint32) for j in sorted(from_modes)},
-                    None if problem.weights is None else problem.weights[mine].astype(np.float32),
-                    place[mine],
+                    gathered(codes[mode], mine, np.uint32),
+                    {j: gathered(codes[j], mine, np.uint32) for j in sorted(from_modes)},
+                    None if problem.weights is None else gathered(problem.weights, mine, np.float32),
+                    by_blocks(lambda at: place[mine[at]], problem.n_rows, codes),  # noqa: B023
                 )
             )
         m = max([4, *(layer.n_target_clusters for layer in problem.layers)])
-        return cls(tuple(orders), padded(m), problem.label_codes.astype(np.uint8))
+        label_codes = problem.label_codes
+        marks = by_blocks(lambda at: label_codes[at].astype(np.uint8), len(label_codes), label_codes)
+        return cls(tuple(orders), padded(m), marks)
 
     def begin(self, problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> Chain:
         """A chain on these rows; the problem may have other phases of its time windows."""
@@ -80,8 +83,8 @@ class Layout:
         """The same rows with other weights, (N,) in the order of the problem; 0 for rows that do not count."""
         orders, rows = [], np.arange(problem.n_rows)
         for mode, order in enumerate(self.orders):
-            rows = rows[order.from_last] if mode else rows
-            mine = None if weights is None else weights[rows].astype(np.float32)
+            rows = gathered(rows, order.from_last) if mode else rows
+            mine = None if weights is None else gathered(weights, rows, np.float32)
             orders.append(replace(order, weights=mine))
         return replace(self, orders=tuple(orders))
 
@@ -106,6 +109,7 @@ class Chain:
         problem, self.state = self.problem, state
         self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
         self.none: Floats = np.zeros((0, 0), dtype=np.float32)
+        self.lanes = [problem.first_clusters(t) for t in range(len(problem.layers))]
         baskets = [problem.baskets[layer.basket] for layer in problem.layers]
         self.contents = [
             self.none if basket.is_itself else basket.contents(labels, padded(layer.n_token_clusters))
@@ -113,21 +117,23 @@ class Chain:
         ]
         # Padded to the width of the tables; the state's cells are views of them.
         self.cells = [np.zeros((padded(len(g)), self.layout.width), dtype=np.float32) for g in state.cells]
-        for room, cells in zip(self.cells, state.cells):
-            room[: len(cells), : cells.shape[1]] = cells
+        for padding, cells in zip(self.cells, state.cells):
+            padding[: len(cells), : cells.shape[1]] = cells
         n = max([problem.n_items[layer.source] for layer in problem.layers], default=0)
-        for t, (room, cells) in enumerate(zip(self.cells, state.cells)):
-            state.cells[t] = room[: len(cells), : cells.shape[1]]
+        for t, (padding, cells) in enumerate(zip(self.cells, state.cells)):
+            state.cells[t] = padding[: len(cells), : cells.shape[1]]
         most = [max(map(len, labels), default=0) for labels in (state.targets, state.tokens)]
         self.uniforms = [np.empty(size, dtype=np.float32) for size in (*most, problem.n_rows)]
         self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
-        self.residual: Floats = (state.latent - self.effect()).astype(np.float32)
-        self.spare: Floats = np.empty_like(self.residual)
-        self.counts = self.window_counts(problem.weights)
+        latent = state.latent
+        self.residual: Floats = by_blocks(
+            lambda rows: (latent[rows] - self.effect(rows)).astype(np.float32), problem.n_rows, problem.codes
+        )
+        self.spare: Floats = room(problem.n_rows, np.float32, problem.codes)
 
     # checkpoints
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         """All that sweeps change."""
         state = {part.name: deepcopy(getattr(self.state, part.name)) for part in fields(self.state)}
         state["cells"] = [np.ascontiguousarray(cells) for cells in state["cells"]]
@@ -147,27 +153,27 @@ class Chain:
 
     # what follows from the state
 
-    def effect(self) -> Floats:
-        """f of every row from scratch, (N,)."""
+    def effect(self, rows: slice = slice(None)) -> Floats:
+        """f of some rows from scratch, of all by default."""
         problem, state = self.problem, self.state
-        f: Floats = np.full(problem.n_rows, state.mean)
-        for b, code in zip(state.offsets, problem.codes):
+        codes = problem.codes[:, rows]
+        f: Floats = np.full(codes.shape[1], state.mean)
+        for b, code in zip(state.offsets, codes):
             f += b[code]
         for b, ends in zip(state.offsets[problem.n_modes :], problem.window_ends):
-            f += np.repeat(b, np.diff(ends))
+            f += np.repeat(b, np.diff(ends))[rows]
         for t, layer in enumerate(problem.layers):
             basket = problem.baskets[layer.basket]
             if basket.is_itself:
                 pull: Floats = self.cells[t][state.tokens[t]]
             else:
                 pull = basket.scale[:, None] * (self.contents[t] @ self.cells[t])
-            f += pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
+            f += pull[codes[layer.source], state.targets[t][codes[layer.target]]]
         return f
 
     def count_rows(self, weights: Floats | None) -> None:
         """Use these weights from now on, (N,) in the order of the problem; 0 for rows that do not count."""
         self.layout = self.layout.with_weights(self.problem, weights)
-        self.counts = self.window_counts(weights)
 
     def effects(self, rows: Ints) -> Floats:
         """f of some rows, between sweeps."""
@@ -177,20 +183,6 @@ class Chain:
         """Add P(y ≤ value) of rows with these effects to ``below``, (rows, K − 1)."""
         sd = np.full(len(effects), np.sqrt(self.state.noise))
         kernel.add_below(effects, sd, self.state.cuts, kernel.PHI, below)
-
-    @cached_property
-    def _begins(self) -> Ints:
-        """Per row one bit per width, which is set where a window begins, (N,)."""
-        begins = np.zeros(self.problem.n_rows, dtype=np.uint8)
-        for bit, ends in enumerate(self.problem.window_ends):
-            begins[ends[:-1]] |= np.uint8(1 << bit)
-        return begins
-
-    def window_counts(self, weights: Floats | None) -> list[Floats]:
-        """The total weight of every window, for each width."""
-        every = self.problem.window_ends
-        totals = [np.diff(ends) if weights is None else np.add.reduceat(weights, ends[:-1]) for ends in every]
-        return [total.astype(np.float32) for total in totals]
 
     @cached_property
     def _inner(self) -> Ints:
@@ -227,18 +219,13 @@ class Chain:
         return float(np.square(self.residual, dtype=np.float64).mean())
 
     def _draw_offsets(self, kind: int) -> None:
-        problem, state = self.problem, self.state
-        window, offsets = kind - problem.n_modes, state.offsets[kind]
+        problem, state, offsets = self.problem, self.state, self.state.offsets[kind]
+        window = kind - problem.n_modes
         order = self.layout.orders[kind if window < 0 else 0]
+        ends = order.indptr if window < 0 else problem.window_ends[window]
         precisions = 1.0 / state.noise, 1.0 / state.offset_variances[kind]
         normals = self.rng.standard_normal(len(offsets), dtype=np.float32)
-        if window < 0:
-            kernel.draw_offsets(order.indptr, self.residual, order.weights, *precisions, normals, offsets)
-        else:
-            kernel.draw_windows(
-                self._begins, window, self.residual, order.weights, self.counts[window], *precisions, normals, offsets,
-                np.empty_like(offsets),
-            )  # fmt: skip
+        kernel.draw_offsets(ends, self.residual, order.weights, *precisions, normals, offsets)
         state.offset_variances[kind] = self._variance(
             offsets, problem.priors.offset_weight, problem.offset_variance(kind)
         )
@@ -291,9 +278,9 @@ class Chain:
             token_indptr, holders = basket.by_token
             used = basket.n_sources * 2 * width
             squares = draw_layer(
-                indptr, targets, sources, residual, weights, self.table[:used], before, labels, precision,
-                shares[at, 0, :width], self._uniforms(0, len(labels)), self.stats[:used], token_indptr, holders,
-                self.contents[t], basket.scale, tokens, shares[at, 1, : layer.n_token_clusters],
+                indptr, targets, sources, residual, weights, self.table[:used], before, labels, self.lanes[t],
+                layer.span, precision, shares[at, 0, :width], self._uniforms(0, len(labels)), self.stats[:used],
+                token_indptr, holders, self.contents[t], basket.scale, tokens, shares[at, 1, : layer.n_token_clusters],
                 self._uniforms(1, len(tokens)), state.cell_variances[t],
                 normals[at, :, : layer.n_target_clusters, : layer.n_token_clusters], self.cells[t], self.work[:used],
             )  # fmt: skip

@@ -125,6 +125,7 @@ class DeviceChain(Chain):
         self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
         with self._on_stream():
             self.targets = [to_device(labels) for labels in state.targets]
+            self.outside = [self._outside(t) for t in range(len(problem.layers))]
             self.tokens = [to_device(labels) for labels in state.tokens]
             self.offsets = [to_device(b) for b in state.offsets]
             self.ends = [to_device(ends) for ends in problem.window_ends]
@@ -133,11 +134,11 @@ class DeviceChain(Chain):
             self.residual: Tensor = (self.latent.double() - self._effect()).float()
             self.count_rows(problem.weights)
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         device = self._random.get_state().numpy()  # first: starting it may draw a number from the host's generator
         with self._on_stream():
             self.state.latent = self.latent.cpu().numpy()
-            return {**super().to_file(), "device": device}
+            return {**super()._to_file(), "device": device}
 
     def _residual_now(self) -> Floats:
         return np.array(self.residual.cpu().numpy())  # a copy, where the device is the host
@@ -150,6 +151,15 @@ class DeviceChain(Chain):
         self._generator.set_state(torch.from_numpy(kept["device"]))
 
     # what follows from the state
+
+    def _outside(self, t: int) -> Tensor | None:
+        """The clusters that each target may not choose, (n_targets, W); None where it chooses from all."""
+        layer = self.problem.layers[t]
+        if not layer.periods:
+            return None
+        first = to_device(self.problem.first_clusters(t))[:, None].int()
+        every = torch.arange(layer.n_target_clusters, device=first.device)
+        return (every < first) | (every >= first + layer.span)
 
     def count_rows(self, weights: Floats | None) -> None:
         with self._on_stream():
@@ -276,7 +286,10 @@ class DeviceChain(Chain):
         pull = self._pull(t)
         add_pulls(self.residual, source, target, pull, self.targets[t], 1.0)
         scores = target_scores(layout.rows[layer.target, layer.source], pull, self.residual, self.weights)
-        self.targets[t] = pick(target_share + half * scores, self._uniforms(0, len(scores)))
+        scores = target_share + half * scores
+        if (outside := self.outside[t]) is not None:
+            scores = scores.masked_fill(outside, -torch.inf)
+        self.targets[t] = pick(scores, self._uniforms(0, len(scores)))
         stats = histograms(
             layout.rows[layer.source, layer.target], self.targets[t], self.residual, self.weights, width
         )  # (n_sources, 2, W): Σ w and Σ w r of a source's rows by the cluster of their targets

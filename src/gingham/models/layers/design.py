@@ -12,8 +12,9 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.data import Sample
+from gingham.engine.files import gathered, room
 from gingham.errors import GinghamError
-from gingham.models.layers.problem import BASKET, ITEM, SIDE, Basket, LayerPlan, LayerProblem
+from gingham.models.layers.problem import BASKET, ITEM, SIDE, Basket, LayerPlan, LayerProblem, Priors
 from gingham.models.layers.side import SideTokens
 from gingham.storage import savable
 
@@ -88,10 +89,10 @@ class Sampler:
         n_sweeps, burn_in = self.lengths(effort)
         if n_sweeps <= burn_in:
             raise GinghamError(
-                f"sampler: n_sweeps={n_sweeps} leaves no draws after burn_in={burn_in} sweeps; raise n_sweeps."
+                f"sampler: n_sweeps={n_sweeps} leaves no draw after burn_in={burn_in} sweeps; raise n_sweeps."
             )
         if self.noise is not None and not self.noise > 0:
-            raise GinghamError(f"sampler: noise={self.noise!r} must be positive; it is the expected square error.")
+            raise GinghamError(f"sampler: noise={self.noise!r} must be positive: it is the expected squared error.")
 
 
 def find_effort(effort: str) -> Effort:
@@ -134,6 +135,11 @@ def n_chains_for(problem: LayerProblem, effort: Effort) -> int:
 MANY = 300_000  # rows from which on it is tested whether basket layers help
 OFTEN, ENOUGH = 200, 10_000  # rows per item, and in all, from which on items may have clusters of their own
 LONGER = 2  # chains with such layers settle late: they are so many times longer, and so many times fewer
+# Where labels are classes, chains end in different places, and their average is much better than each: more chains,
+# fewer sweeps (burn-in and all, of the default effort), half as many layers, four clusters of the other mode.
+MORE_CHAINS, CLASS_BURN_IN, CLASS_SWEEPS = 6, 0.5, 0.8
+OWN_CELLS = 0.2  # variance of their cells in units of the noise
+PERIODS = 8  # of time, in which targets have clusters of their own in every second layer
 
 
 class Design(NamedTuple):
@@ -145,7 +151,7 @@ class Design(NamedTuple):
     reason: str = ""
 
 
-def designs_for(sample: Sample, usual: Design, sizes_are_open: bool) -> list[Design]:
+def designs_for(sample: Sample, usual: Design, sizes_are_open: bool, classes: bool = False) -> list[Design]:
     """The designs that are worth a comparison, the usual one first.
 
     Basket layers take most of the time and say nothing where pairs were met by chance. This is tested where there are
@@ -162,10 +168,16 @@ def designs_for(sample: Sample, usual: Design, sizes_are_open: bool) -> list[Des
     fast = effort.n_chains < FEWEST_CHAINS
     if sizes_are_open and sample.n_modes == 2 and often and few < max(sample.shape) and not fast:
         mode = int(np.argmin(sample.shape))
-        clusters = (few, 2) if mode == 0 else (2, few)
+        other = CLUSTERS if classes else 2
+        clusters = (few, other) if mode == 0 else (other, few)
         effort = effort._replace(item=effort.item + 2 * effort.basket, basket=0)
+        if classes:
+            effort = effort._replace(
+                item=-(-effort.item // 2), n_chains=effort.n_chains + MORE_CHAINS,
+                n_sweeps=round(CLASS_SWEEPS * effort.n_sweeps), burn_in=round(CLASS_BURN_IN * effort.n_sweeps),
+            )  # fmt: skip
         name = sample.modes[mode].name
-        found.append(Design(effort, clusters, True, f"a cluster for each item of {name!r} helped"))
+        found.append(Design(effort, clusters, True, f"one cluster per item of {name!r} helped"))
     return found
 
 
@@ -180,19 +192,27 @@ def make_problem(
     effort: Effort,
     item_clusters: Sequence[int],
     layers: Sequence[LayerPlan] | None = None,
+    own_classes: bool = False,
 ) -> LayerProblem:
     """Rows in the order of the first mode and of time, with the baskets and layers that make sense for them.
 
-    ``side`` has the tokens of modes; ``layers`` are those of an earlier fit that continues with more rows.
+    ``side`` has the tokens of modes; ``layers`` are those of an earlier fit that continues with more rows;
+    ``own_classes`` says that items have clusters of their own and labels are classes: cells may be large then, and
+    every second item layer has clusters for each period of time.
     """
     if sample.labels is None:
         raise ValueError("layers need numeric labels")
     keys = [sample.labels, *reversed(sample.codes[1:]), *(() if times is None else (times,)), sample.codes[0]]
     order = np.lexsort(keys)
-    codes = np.stack(sample.codes)[:, order].astype(np.int32)
-    labels, weights = sample.labels[order], None if sample.weights is None else sample.weights[order]
-    mean = float(np.average(labels, weights=weights))
-    variance = float(np.average((labels - mean) ** 2, weights=weights))
+    codes = room((sample.n_modes, sample.n_rows), np.int32, sample.codes[0])
+    for row, code in zip(codes, sample.codes):
+        row[:] = gathered(code, order)
+    labels, weights = (
+        gathered(sample.labels, order),
+        None if sample.weights is None else gathered(sample.weights, order),
+    )
+    dated = None if times is None else times[order]
+    del order  # as large as all codes together
     shape = sample.shape
 
     @cache
@@ -205,8 +225,9 @@ def make_problem(
 
     if layers is None:
         layers = plan_layers(shape, side, effort, item_clusters, lambda p, q: len(basket_of(BASKET, p, q).tokens))
+        if own_classes and dated is not None:
+            layers = divided(layers, codes, dated)
     baskets = {layer.basket: basket_of(*layer.basket_key) for layer in layers}
-    dated = None if times is None else times[order]
     widths = () if dated is None else window_widths(codes[0], dated)
     return LayerProblem(
         n_items=shape,
@@ -220,9 +241,8 @@ def make_problem(
         windows=widths,
         phases=(0.0,) * len(widths),
         origin=0.0 if dated is None else float(dated.min()),
-        scale=variance if variance > 0 else 1.0,
-        center=mean,
-    )
+        priors=Priors(cell_variance=OWN_CELLS) if own_classes else Priors(),
+    ).with_labels(labels)
 
 
 def plan_layers(
@@ -263,6 +283,25 @@ def plan_layers(
     plans.sort(key=lambda it: (it.target, it.source, kinds.index(it.kind)))
     keys = list(dict.fromkeys(plan.basket_key for plan in plans))
     return tuple(replace(plan, basket=keys.index(plan.basket_key)) for plan in plans)
+
+
+def divided(layers: Sequence[LayerPlan], codes: Ints, times: Floats) -> list[LayerPlan]:
+    """Every second item layer with clusters for each period, where each of its targets was met at one time.
+
+    A source then has cells of its own for every period: senators, say, whose votes change over the years.
+    """
+    edges = np.unique(np.quantile(times, np.arange(1, PERIODS) / PERIODS))
+    found = []
+    for at, layer in enumerate(layers):
+        code = codes[layer.target]
+        counts = np.maximum(np.bincount(code), 1)
+        spread = times - (np.bincount(code, times) / counts)[code]
+        at_once = float(spread.std()) < float(times.std()) / PERIODS
+        m = layer.n_target_clusters * (len(edges) + 1)
+        if layer.kind == ITEM and at % 2 and at_once and m <= MOST_CLUSTERS:
+            layer = replace(layer, periods=tuple(edges.tolist()), n_target_clusters=m)
+        found.append(layer)
+    return found
 
 
 def window_widths(users: Ints, times: Floats) -> tuple[float, ...]:

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from gingham.arrays import Bools, Floats, Ints
@@ -34,10 +34,9 @@ DEVICE_LOOKUPS = 5 * 10**7  # cells from which a GPU looks them up in less time 
 
 
 def predicts_on_device(n_lookups: int) -> bool:
-    """Whether torch looks up that many cells: if they are many and a GPU is in use already, or without numba."""
+    """Whether torch looks up that many cells: if they are many and a GPU is in use already."""
     torch = sys.modules.get("torch")
-    in_use = torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized()
-    return (in_use and n_lookups > DEVICE_LOOKUPS) or find_spec("numba") is None
+    return n_lookups > DEVICE_LOOKUPS and torch is not None and bool(torch.cuda.is_initialized())
 
 
 @savable
@@ -163,14 +162,14 @@ class LayerDraws:
     cuts: Floats
     windows: Windows | None = None
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         # Successive draws agree for most items: stored as changes (modulo 256), the file shrinks by half.
         changes = self.labels.copy()
         changes[1:] -= self.labels[:-1]
         return {**fields_of(self), "labels": changes}
 
     @classmethod
-    def from_file(cls, state: State) -> LayerDraws:
+    def _from_file(cls, state: State) -> LayerDraws:
         draws = cls(**{**state, "labels": state["labels"].cumsum(axis=0, dtype=state["labels"].dtype)})
         wanted = (len(draws.means), sum(draws.label_sizes))
         if draws.labels.shape != wanted or draws.offsets.shape != (len(draws.means), sum(draws.n_items)):
@@ -200,12 +199,12 @@ class LayerDraws:
     def _item_starts(self) -> list[int]:
         return starts_of(self.n_items)
 
-    def targets(self, s: int, t: int) -> Ints:
-        """c_t of draw s, (n_targets,)."""
+    def targets(self, s: int | slice, t: int) -> Ints:
+        """c_t of draw s, (n_targets,), or of several draws, (S, n_targets)."""
         return self.labels[s, self._label_starts[2 * t] : self._label_starts[2 * t + 1]]
 
-    def tokens(self, s: int, t: int) -> Ints:
-        """d_t of draw s, (n_tokens,)."""
+    def tokens(self, s: int | slice, t: int) -> Ints:
+        """d_t of draw s, (n_tokens,), or of several draws."""
         return self.labels[s, self._label_starts[2 * t + 1] : self._label_starts[2 * t + 2]]
 
     def cells_of(self, s: int, t: int) -> Floats:
@@ -214,7 +213,7 @@ class LayerDraws:
         flat = self.cells[s, self._cell_starts[t] : self._cell_starts[t + 1]]
         return flat.reshape(layer.n_token_clusters, layer.n_target_clusters)
 
-    def offsets_of(self, s: int, mode: int) -> Floats:
+    def offsets_of(self, s: int | slice, mode: int) -> Floats:
         return self.offsets[s, self._item_starts[mode] : self._item_starts[mode + 1]]
 
     def mean_offsets(self) -> tuple[Floats, ...]:
@@ -228,14 +227,7 @@ class LayerDraws:
         """f of every row in every draw, and the variance of its unknown parts, each (S, N); for few rows."""
         rows = PredictionRows.of(self, codes)
         windows = self._window_effects(rows, times)
-        if predicts_on_device(0):
-            from gingham.models.layers.chain_torch import DevicePredictionRows
-
-            device = DevicePredictionRows(self, rows)
-            drawn: list[Floats] = [device.effect(s).cpu().numpy() for s in range(self.n_draws)]
-        else:
-            drawn = [rows.effect(self, s) for s in range(self.n_draws)]
-        f = np.array([effect + windows[chain][0] for effect, chain in zip(drawn, self.chains)])
+        f = np.array([rows.effect(self, s) + windows[self.chains[s]][0] for s in range(self.n_draws)])
         variance = np.array([rows.variance(self, s) + windows[self.chains[s]][1] for s in range(self.n_draws)])
         return f, variance
 
@@ -451,7 +443,7 @@ class Recorder:
             }
         )
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         """What was recorded so far, for a checkpoint."""
         stacked = {name: np.array([one[name] for one in self.kept]) for name in self.kept[0]} if self.kept else {}
         return {"kept": stacked, "sums": self.window_sums, "variances": self.window_variances, "n": self.n_windows}
@@ -497,6 +489,7 @@ def join(parts: Sequence[LayerDraws]) -> LayerDraws:
 
 
 LEVELS = np.arange(1, 100) / 100.0
+TEMPERATURE_SPREAD = 0.2  # standard deviation of the logarithm of a temperature before held-out rows are looked at
 
 
 @savable
@@ -535,7 +528,47 @@ def shortest(below: Floats, share: float | Floats) -> tuple[Ints, Ints]:
     return first, last
 
 
-def calibrated(problem: LayerProblem, rows: Bools, mean: Floats, variance: Floats, below: Floats) -> Intervals:
+def probabilities_of(below: Floats, temperature: float = 1.0) -> Floats:
+    """Probabilities of the labels, (N, K), from P(y ≤ value); those of a lower temperature are nearer to 0 and 1."""
+    found = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    if temperature != 1.0:
+        found = np.maximum(found, 1e-12) ** (1.0 / temperature)
+        found /= found.sum(axis=1, keepdims=True)
+    return found
+
+
+def best_temperature(below: Floats, codes: Ints, weights: Floats) -> float:
+    """The temperature with the least log loss on rows that were held out; few rows say little against 1."""
+
+    def loss(log: float) -> float:
+        chances = probabilities_of(below, float(np.exp(log)))[np.arange(len(codes)), codes]
+        return float(-weights @ np.log(np.maximum(chances, 1e-12)) + 0.5 * (log / TEMPERATURE_SPREAD) ** 2)
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-1.0, 1.0), method="bounded").x))
+
+
+def least_probabilities(said: Floats, weights: Floats) -> Floats:
+    """The probability that at least each percentage (`LEVELS`) of held-out rows' classes had; ``said`` are theirs."""
+    order = np.argsort(-said)
+    share = weights[order].cumsum() / (weights.sum() + 1.0)  # one more, so that few rows do not promise too much
+    at = np.searchsorted(share, LEVELS)
+    return np.where(at < len(said), said[order][np.minimum(at, len(said) - 1)], 0.0)
+
+
+def sets_of(chances: Floats, level: float, least: Floats) -> Bools:
+    """Sets of classes, (N, K), that hold the true one with that probability; see `least_probabilities`."""
+    if len(least):
+        return np.asarray(
+            (chances >= np.interp(level, LEVELS, least)) | (chances == chances.max(axis=1, keepdims=True))
+        )
+    order = np.argsort(-chances, axis=1)
+    before = np.take_along_axis(chances, order, axis=1).cumsum(axis=1) - np.take_along_axis(chances, order, axis=1)
+    found = np.zeros(chances.shape, dtype=bool)
+    np.put_along_axis(found, order, before < level, axis=1)
+    return found
+
+
+def calibrated(problem: LayerProblem, rows: Ints, mean: Floats, variance: Floats, below: Floats) -> Intervals:
     """The share of the predictive distributions of held-out rows that covers each percentage of their labels.
 
     The distributions are normal with that mean and variance, or (ordinal) P(y ≤ value) is ``below``.

@@ -7,15 +7,14 @@ so memory grows with (users + items) · rank, and a truncated singular value dec
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from gingham.arrays import Floats, Ints
-from gingham.errors import GinghamError, GinghamWarning
+from gingham.errors import GinghamError
+from gingham.fitting.distill import Factors
 from gingham.models.layers.draws import LayerDraws, with_unknown
 
 SHARE = 0.999  # of the squared interaction that the factors must keep
@@ -23,27 +22,17 @@ SPARE, ROUNDS, PROBES = 10, 3, 16  # columns beyond the rank, subspace iteration
 ONE_HOT_ENTRIES = 2**22  # of one-hot matrices at a time
 
 
-class InteractionFactors(NamedTuple):
-    """P[u, i] = base + users[u] + items[i] + Σ_r left[u, r] · right[i, r], the mean latent answer over the draws.
+def mean_factors(draws: LayerDraws, rank: int = 64) -> Factors:
+    """The mean latent answer over two-mode draws; as many factors as nearly all of the interaction needs, or ``rank``.
 
-    Rows and columns of the product have mean zero, so the additive part holds all main effects.
+    That an item joins the basket of a user who has not met it is left out, so that this is exact for pairs of the fit.
     """
-
-    base: float
-    users: Floats  # (n_users,), mean zero
-    items: Floats  # (n_items,), mean zero
-    left: Floats  # (n_users, r)
-    right: Floats  # (n_items, r)
-
-
-def interaction_factors(draws: LayerDraws, rank: int = 64, joins: bool = False) -> InteractionFactors:
-    """Factors of the draws' mean; see `LayeredCoClusteringRegressor.interaction_factors`."""
     if len(draws.n_items) != 2:
         raise GinghamError(
-            f"interaction_factors needs a model of two modes; this one has {len(draws.n_items)}. Use predict instead."
+            f"Layers of {len(draws.n_items)} modes have no summary: one checkerboard has two sides. Use predict."
         )
     n, m = draws.n_items
-    pulls = Pulls(draws, joins)
+    pulls = Pulls(draws)
     by_user, by_item = (pulls.times(np.full((k, 1), 1.0 / k), mode)[:, 0] for k, mode in ((m, 0), (n, 1)))
     grand = float(by_user.mean())
 
@@ -52,66 +41,39 @@ def interaction_factors(draws: LayerDraws, rank: int = 64, joins: bool = False) 
         mine, others = (by_user, by_item - grand) if rows == 0 else (by_item, by_user - grand)
         return pulls.times(block, rows) - np.outer(mine, block.sum(axis=0)) - others @ block
 
-    left, right, kept = _truncated(interaction, (n, m), rank)
-    if kept < SHARE:
-        warnings.warn(
-            f"{rank} factors keep {kept:.1%} of the squared interaction; raise rank= to keep more.",
-            GinghamWarning,
-            stacklevel=3,
-        )
     users, items = draws.mean_offsets()
     users = users + by_user - grand + draws.mean_window_effects(np.arange(n))
-    items = items + by_item - grand
-    base = float(draws.means.mean()) + grand + float(users.mean()) + float(items.mean())
-    return InteractionFactors(base, users - users.mean(), items - items.mean(), left, right)
+    return Factors(
+        float(draws.means.mean()) + grand, users, items + by_item - grand, *_truncated(interaction, (n, m), rank)
+    )
 
 
 class Pulls:
     """What all layers add to each user and item, averaged over the draws, as something to multiply with."""
 
-    def __init__(self, draws: LayerDraws, joins: bool) -> None:
+    def __init__(self, draws: LayerDraws) -> None:
         self.draws = draws
-        layers = [(layer.source, layer.basket, joins and layer.joins) for layer in draws.layers]
+        keys = [(layer.source, layer.basket) for layer in draws.layers]
         self.groups = [
-            Group(
-                source,
-                _scaled_basket(draws, basket, joined),
-                plans := [t for t, one in enumerate(layers) if one == (source, basket, joined)],
-                _own_pulls(draws, plans) if joined else None,
-            )
-            for source, basket, joined in dict.fromkeys(layers)
-        ]
+            (source, _scaled_basket(draws, basket), [t for t, key in enumerate(keys) if key == (source, basket)])
+            for source, basket in dict.fromkeys(keys)
+        ]  # layers that look from the same baskets
 
     def times(self, block: Floats, rows: int) -> Floats:
         """The product with a block, (n, q); rows are users (0) or items (1)."""
         total = np.zeros((self.draws.n_items[rows], block.shape[1]))
-        for group in self.groups:
-            forward = group.source == rows
-            if forward:
-                total += group.basket @ _tokens_by_targets(self.draws, group.plans, block, False)
+        for source, basket, plans in self.groups:
+            if source == rows:
+                total += basket @ _tokens_by_targets(self.draws, plans, block, False)
             else:
-                total += _tokens_by_targets(self.draws, group.plans, group.basket.T @ block, True)
-            if group.own is not None:
-                scale = group.basket.max(axis=1).toarray().ravel()  # (|N| + 1)^(−½); 0 for an empty basket
-                first, second = (scale, group.own) if forward else (group.own, scale)
-                total += np.outer(first, second @ block)
+                total += _tokens_by_targets(self.draws, plans, basket.T @ block, True)
         return total
 
 
-class Group(NamedTuple):
-    """The layers that look from the same baskets."""
-
-    source: int  # mode
-    basket: sparse.csr_array  # (n_sources, n_tokens), already divided by the root of a basket's size
-    plans: list[int]  # which layers
-    own: Floats | None  # what a target adds to itself when it joins a basket, (n_targets,)
-
-
-def _scaled_basket(draws: LayerDraws, basket: int, one_more: bool) -> sparse.csr_array:
-    """|N(x)|^(−½), or with one more token (|N(x)| + 1)^(−½), where source x holds a token: (n_sources, n_tokens)."""
+def _scaled_basket(draws: LayerDraws, basket: int) -> sparse.csr_array:
+    """|N(x)|^(−½) where source x holds a token, (n_sources, n_tokens)."""
     held = draws.baskets[basket]
-    sizes = np.diff(held.indptr)
-    values = np.repeat((np.maximum(sizes, 1) + one_more) ** -0.5, sizes)
+    values = np.repeat(held.scale, np.diff(held.indptr)).astype(np.float64)
     return sparse.csr_array((values, held.tokens, held.indptr), shape=(held.n_sources, held.n_tokens))
 
 
@@ -141,20 +103,8 @@ def _one_hot(labels: list[Ints], sizes: list[int]) -> sparse.csr_array:
     return sparse.csr_array((np.ones(n * k), columns.ravel(), ends), shape=(n, int(starts[-1])))
 
 
-def _own_pulls(draws: LayerDraws, plans: list[int]) -> Floats:
-    """What a target adds to itself when it joins a basket, summed over the layers and averaged over the draws."""
-    total: Floats = np.zeros(draws.n_items[draws.layers[plans[0]].target])
-    for s in range(draws.n_draws):
-        for t in plans:
-            tokens, targets = draws.tokens(s, t), draws.targets(s, t)
-            total += with_unknown(draws.cells_of(s, t), targets, tokens)[0][tokens, targets]
-    return total / draws.n_draws
-
-
-def _truncated(
-    multiply: Callable[[Floats, int], Floats], shape: tuple[int, ...], rank: int
-) -> tuple[Floats, Floats, float]:
-    """The fewest factors, at most ``rank``, that keep the share of the squares; with the share they keep.
+def _truncated(multiply: Callable[[Floats, int], Floats], shape: tuple[int, ...], rank: int) -> tuple[Floats, Floats]:
+    """The fewest factors, at most ``rank``, that keep the share of the squares.
 
     The squares that the subspace misses are estimated from fresh random columns, E‖(M − QQᵀM)ω‖² = ‖M − QQᵀM‖².
     """
@@ -172,8 +122,8 @@ def _truncated(
     squares = values**2
     total = float(squares.sum()) + missed
     if total == 0:
-        return np.zeros((n, 0)), np.zeros((m, 0)), 1.0
+        return np.zeros((n, 0)), np.zeros((m, 0))
     kept = np.cumsum(squares) / total
     r = min(int(np.searchsorted(kept, SHARE)) + 1, rank, len(values))
     root = np.sqrt(values[:r])
-    return (base @ turn[:r].T) * root, right[:, :r] * root, float(kept[r - 1])
+    return (base @ turn[:r].T) * root, right[:, :r] * root

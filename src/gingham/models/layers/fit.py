@@ -9,46 +9,51 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gingham.arrays import Floats
+from gingham.arrays import Bools, Floats, Ints
 from gingham.core.problem import Objective
 from gingham.data import Sample
-from gingham.engine.place import BACKENDS
+from gingham.engine.place import on_torch
 from gingham.engine.threads import side_by_side
-from gingham.errors import GinghamError, InterruptedWarning
+from gingham.errors import InterruptedWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interrupted, interruptible
-from gingham.fitting.loop import Callback, Report, Trace, ignore_progress, notifier
+from gingham.fitting.loop import Callback, Report, ignore_progress, notifier
 from gingham.models.layers.chain import Chain, Layout
-from gingham.models.layers.design import LONGER, Design, Effort, Sampler, make_problem, n_chains_for
+from gingham.models.layers.design import Design, make_problem
 from gingham.models.layers.draws import (
-    LEVELS,
     Intervals,
     LayerDraws,
     Recorder,
+    best_temperature,
     calibrated,
     join,
     uncalibrated_intervals,
 )
 from gingham.models.layers.problem import ChainState, LayerProblem, first_state
-from gingham.storage import State
+from gingham.storage import State, fields_of, savable
 
 if TYPE_CHECKING:
     from gingham.models.layers.chain_torch import DeviceLayout
 
 FIRST_NOISE = 0.65  # σ² before anything is known, as a share of the labels' variance
 HELD_OUT = 0.1  # share of the rows that the first chain starts without
+ENOUGH_HELD_OUT = 10_000  # rows by which probabilities of classes are calibrated; where they are fewer, chains use all
 LEAST_HELD_OUT = 10  # rows; with fewer, the noise stays at its first value
 HELD_OUT_SWEEPS, PREDICTED_FROM = 30, 10  # the sweeps without them, and the first whose predictions are averaged
+CONTINUED_BURN_IN = 10  # sweeps of a chain that continues which are not kept
+CLASS_SWEEPS = 40  # such sweeps of every chain where labels are classes; their later half is averaged
+NOISE_OF_TWO = 0.2  # σ² of two classes in units of the labels' variance
 OWN_SWEEPS = 120  # such sweeps where items have clusters of their own: they settle late, so averages restart twice
 LEAST_NOISE = 0.25  # σ² as a share of the error, at least: a chain that explains more has not settled
 COOLING = 10  # sweeps in which a chain's noise falls to its value; chains that start at it may get stuck
+SLOW_COOLING = 0.8  # the same as a share of the burn-in, where labels are classes and items have clusters of their own
 KEEP_EVERY, FEWEST_DRAWS = (
     3,
     10,
@@ -61,32 +66,12 @@ SAMPLED_ROWS = 100_000  # on which designs are compared
 DEVICE_WORK, DEVICE_TOKEN = 7_000_000, 400
 
 
-def has_gpu() -> bool:
-    """Whether torch finds a GPU."""
-    if find_spec("torch") is None:
-        return False
-    import torch
-
-    return bool(torch.cuda.is_available())
-
-
-def runs_on_device(problem: LayerProblem, backend: str) -> bool:
-    """Whether chains run through torch: if asked for, without numba, or on a GPU where that is faster."""
-    if backend not in BACKENDS:
-        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    if backend == "torch" or find_spec("numba") is None:
-        if find_spec("torch") is None:
-            raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
-        return True
+def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
+    """The rows where chains run: in memory, or on a GPU where that is asked for or faster."""
     baskets = [problem.baskets[layer.basket] for layer in problem.layers]
     tokens = sum(basket.n_tokens for basket in baskets if not basket.is_itself)
     work = problem.n_rows * (len(baskets) + 10)
-    return backend == "auto" and work > max(DEVICE_WORK, DEVICE_TOKEN * tokens) and has_gpu()
-
-
-def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
-    """The rows where chains run: in memory, or on a GPU."""
-    if not runs_on_device(problem, backend):
+    if not on_torch(backend, work > max(DEVICE_WORK, DEVICE_TOKEN * tokens)):
         return Layout.of(problem)
     from gingham.models.layers.chain_torch import DeviceLayout
 
@@ -94,10 +79,16 @@ def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
 
 
 def choose_design(
-    sample: Sample, label_values: Floats | None, designs: Sequence[Design], seed: np.random.SeedSequence, backend: str
+    sample: Sample,
+    label_values: Floats | None,
+    designs: Sequence[Design],
+    seed: np.random.SeedSequence,
+    backend: str,
+    classes: bool,
 ) -> int:
-    """The design with the least error on held-out rows, among all the rows of some items of the first mode."""
-    rows = (np.random.default_rng(seed).random(sample.shape[0]) < SAMPLED_ROWS / sample.n_rows)[sample.codes[0]]
+    """The design with the least error on held-out rows, among all the rows of some items of the largest mode."""
+    most = int(np.argmax(sample.shape))
+    rows = (np.random.default_rng(seed).random(sample.shape[most]) < SAMPLED_ROWS / sample.n_rows)[sample.codes[most]]
     if rows.sum() < LEAST_HELD_OUT / HELD_OUT:
         return 0
     labels, weights = (None if a is None else a[rows] for a in (sample.labels, sample.weights))
@@ -107,11 +98,13 @@ def choose_design(
         clusters = [min(m, n) for m, n in zip(design.item_clusters, some.shape)]
         problem = make_problem(some, None, label_values, {}, design.effort, clusters)
         rng = np.random.default_rng(seed)
-        estimate = _estimate_noise(problem, layout_for(problem, backend), rng, NO_CHECKPOINT, design.own_clusters)
-        errors.append(estimate.error)
+        plan = ChainPlan(1, 0, 0, noise_of(problem, classes), design.own_clusters, classes)
+        found = held_out(problem, plan, layout_for(problem, backend), rng, NO_CHECKPOINT)[1]
+        errors.append(float("inf") if found is None else found.error(problem))
     return int(np.argmin(errors))
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class LayerFit:
     """The result of a fit."""
@@ -120,17 +113,9 @@ class LayerFit:
     noise: float
     error: float  # mean square error of held-out rows
     intervals: Intervals
+    temperature: float  # of the probabilities of classes
     interrupted: bool
-
-
-@dataclass(frozen=True, eq=False)
-class ChainResult:
-    """The draws of one chain; None where it was interrupted before the first."""
-
-    draws: LayerDraws | None
-    interrupted: bool
-    trace: Trace = field(default_factory=lambda: Trace((), ()))
-    converged: bool = False
+    held: HeldOut | None = None  # what all chains together say of rows held out; not kept with a model
 
 
 @dataclass(frozen=True)
@@ -142,33 +127,75 @@ class ChainPlan:
     burn_in: int
     noise: float | None
     own_clusters: bool  # see `Design`
+    classes: bool  # whether labels are classes: every chain then begins without the held-out rows
+    together: Ints | None = None  # the group of each item of the last mode: rows of one group are held out together
     n_jobs: int | None = None
     backend: str = "auto"
 
+
+@dataclass(eq=False)
+class HeldOut:
+    """What a chain says of rows that it is drawn without; sums over its sweeps."""
+
+    rows: Ints
+    total: Floats  # Σ f, (rows,)
+    squares: Floats  # Σ f², (rows,)
+    below: Floats  # Σ P(y ≤ value), (rows, K − 1)
+    n_sweeps: int = 0
+
     @classmethod
-    def of(
-        cls,
-        problem: LayerProblem,
-        effort: Effort,
-        sampler: Sampler,
-        own_clusters: bool,
-        n_jobs: int | None,
-        backend: str,
-    ) -> ChainPlan:
-        """What an effort means for a problem, with the settings that were given."""
-        longer = LONGER if own_clusters else 1
-        n_chains = sampler.n_chains or -(-n_chains_for(problem, effort) // longer)
-        n_sweeps, burn_in = sampler.lengths(effort, longer)
-        return cls(n_chains, n_sweeps, burn_in, sampler.noise, own_clusters, n_jobs, backend)
+    def of(cls, problem: LayerProblem, rows: Ints) -> HeldOut:
+        n_cuts = 0 if problem.label_values is None else len(problem.label_values) - 1
+        return cls(rows, np.zeros(len(rows)), np.zeros(len(rows)), np.zeros((len(rows), n_cuts)))
+
+    def add(self, chain: Chain) -> None:
+        """Add what the present draw of a chain predicts."""
+        effects = chain.effects(self.rows)
+        self.total += effects
+        self.squares += effects**2
+        if self.below.shape[1]:
+            chain.add_below(effects, self.below)
+        self.n_sweeps += 1
+
+    def error(self, problem: LayerProblem) -> float:
+        """Mean square error of the mean."""
+        mean, values = self.total / self.n_sweeps, problem.label_values
+        if values is not None:
+            mean = values[-1] - self.below @ np.diff(values) / self.n_sweeps
+        return float(np.average((problem.labels[self.rows] - mean) ** 2, weights=counts_of(problem)[self.rows]))
+
+    def variance(self, problem: LayerProblem) -> float:
+        """The mean variance of the draws."""
+        between = self.squares / self.n_sweeps - (self.total / self.n_sweeps) ** 2
+        return float(np.average(between, weights=counts_of(problem)[self.rows]))
 
 
-class NoiseEstimate(NamedTuple):
-    """What the first chain says of rows that it starts without."""
+def counts_of(problem: LayerProblem) -> Floats:
+    """How often each row counts, (N,)."""
+    return np.ones(problem.n_rows) if problem.weights is None else problem.weights
 
-    chain: Chain
-    noise: float
-    error: float
-    intervals: Intervals
+
+def held_pairs(problem: LayerProblem, share: float, rng: np.random.Generator, together: Ints | None = None) -> Bools:
+    """Rows to hold out: all of a pair or none, because what was said twice of a pair is not independent.
+
+    ``together`` has the group of each item of the last mode, where a pair is one of groups.
+    """
+    pair: Ints = np.zeros(problem.n_rows, dtype=np.int64)
+    codes = problem.codes if together is None else [*problem.codes[:-1], together[problem.codes[-1]]]
+    for code, n in zip(codes, problem.n_items):
+        pair = np.unique(pair * n + code, return_inverse=True)[1]
+    return np.asarray(rng.random(int(pair.max()) + 1) < share)[pair]
+
+
+def without(problem: LayerProblem, held: Bools) -> Floats:
+    """Weights by which held-out rows do not count."""
+    return np.where(held, 0.0, counts_of(problem))
+
+
+def noise_of(problem: LayerProblem, classes: bool) -> float | None:
+    """σ² of two classes, which only sets the unit of the latent answer; None where it has to be estimated."""
+    known = classes and problem.label_values is not None and len(problem.label_values) == 2
+    return NOISE_OF_TWO * problem.scale if known else None
 
 
 def fit_chains(
@@ -185,25 +212,42 @@ def fit_chains(
     """
     layout = layout_for(problem, plan.backend)
     generators = [np.random.default_rng(seed) for seed in seeds.spawn(plan.n_chains)]
-    first, noise, error, intervals = None, plan.noise, plan.noise, uncalibrated_intervals()
-    if noise is None or error is None:
-        stage = checkpoint.stage("noise")
-        first, noise, error, intervals = _estimate_noise(problem, layout, generators[0], stage, plan.own_clusters)
-    n_after = plan.n_sweeps - plan.burn_in
+    # Probabilities of classes are calibrated by all chains together, which leave out the same rows: to the end where
+    # a small share of the rows is enough, otherwise only before they go on with all rows.
+    held, to_the_end = None, problem.n_rows * HELD_OUT > ENOUGH_HELD_OUT
+    if plan.classes and begin is None:
+        share = min(HELD_OUT, ENOUGH_HELD_OUT / problem.n_rows)
+        held = held_pairs(problem, share, np.random.default_rng(seeds.spawn(1)[0]), plan.together)
+        if not to_the_end:  # they have settled then
+            fewer = max(plan.burn_in - CONTINUED_BURN_IN, 0)
+            plan = replace(plan, n_sweeps=plan.n_sweeps - fewer, burn_in=plan.burn_in - fewer)
+    found: dict[int, HeldOut | None] = {}
+    first: Chain | None = None
+    noise = plan.noise
+    if noise is None:
+        first, found[0] = held_out(problem, plan, layout, generators[0], checkpoint.stage("noise"), held)
+        noise = first.state.noise
+    settled, n_after = replace(plan, noise=noise), plan.n_sweeps - plan.burn_in
     fitting = -(-_bytes_of_draw(problem) * plan.n_chains * n_after // MOST_BYTES)
     keep_every = max(min(KEEP_EVERY, max(1, n_after // FEWEST_DRAWS)), min(fitting, n_after))
 
-    def job(number: int, stage: Checkpoint, report: Report) -> ChainResult:
-        rng = generators[number]
+    def job(number: int, stage: Checkpoint, report: Report) -> tuple[LayerDraws | None, bool]:
+        rng, warm = generators[number], noise
         if number == 0 and first is not None:
             chain = first
+        elif held is not None and not to_the_end:
+            known = checkpoint.stage(f"held out {number + 1}")
+            chain, found[number] = held_out(problem, settled, layout, rng, known, held)
         else:
             own = with_phases(problem, rng)
             state = first_state(own, noise, rng) if begin is None else _with_new_windows(begin[number], own, noise)
             chain = layout.begin(own, state, rng)
-        fresh = begin is None and not (number == 0 and first is not None)
-        warm = max(FIRST_NOISE * problem.scale, noise) if fresh else noise
-        return _run(chain, number, plan, noise, keep_every, warm, stage, report)
+            warm = max(FIRST_NOISE * problem.scale, noise) if begin is None else noise
+        watched = None
+        if held is not None and to_the_end:
+            chain.count_rows(without(problem, held))
+            watched = found[number] = HeldOut.of(problem, np.flatnonzero(held))
+        return _run(chain, watched, number, plan, noise, keep_every, warm, stage, report)
 
     jobs = [partial(job, number, checkpoint.stage(f"chain {number + 1}")) for number in range(plan.n_chains)]
     n_jobs = plan.n_chains if plan.n_jobs is None or plan.n_jobs < 0 else max(plan.n_jobs, 1)
@@ -212,8 +256,8 @@ def fit_chains(
     notify = ignore_progress if callback is None else notifier(callback, plan.n_chains, plan.n_sweeps)
     with interruptible():
         results = list(side_by_side(jobs, n_jobs, notify))
-    done = [result.draws for result in results if result.draws is not None]
-    cut = any(result.interrupted for result in results)
+    done = [draws for draws, _ in results if draws is not None]
+    cut = any(stopped for _, stopped in results)
     if cut:
         checkpoint.stop()
         if not done:
@@ -223,7 +267,20 @@ def fit_chains(
             InterruptedWarning,
             stacklevel=4,
         )
-    return LayerFit(join(done), noise, error, intervals, cut)
+    # In the order of chains, whichever ended first; they say it together.
+    judged = [one for _, one in sorted(found.items(), key=itemgetter(0)) if one is not None and one.n_sweeps]
+    if not judged:
+        return LayerFit(join(done), noise, noise, uncalibrated_intervals(), 1.0, cut)
+    n, rows = sum(one.n_sweeps for one in judged), judged[0].rows
+    total, squares, below = (
+        np.sum([getattr(one, name) for one in judged], axis=0) / n for name in ("total", "squares", "below")
+    )
+    intervals = calibrated(problem, rows, total, noise + np.maximum(squares - total**2, 0.0), below)
+    error = float(np.mean([one.error(problem) for one in judged]))
+    temperature = 1.0
+    if problem.label_values is not None:
+        temperature = best_temperature(below, problem.label_codes[rows], counts_of(problem)[rows])
+    return LayerFit(join(done), noise, error, intervals, temperature, cut, HeldOut(rows, total, squares, below))
 
 
 def _bytes_of_draw(problem: LayerProblem) -> int:
@@ -250,96 +307,97 @@ def _with_new_windows(state: ChainState, problem: LayerProblem, noise: float) ->
 
 
 def _run(
-    chain: Chain, number: int, plan: ChainPlan, noise: float, keep_every: int, warm: float,
+    chain: Chain, watched: HeldOut | None, number: int, plan: ChainPlan, noise: float, keep_every: int, warm: float,
     checkpoint: Checkpoint, report: Report,
-) -> ChainResult:  # fmt: skip
-    """Run one chain, whose noise falls from ``warm``; an interruption ends it with the draws so far."""
+) -> tuple[LayerDraws | None, bool]:  # fmt: skip
+    """Draws of one chain, whose noise falls from ``warm``, and whether it was interrupted, which ends it early."""
     recorder, begun, known = Recorder(chain.problem, number), 0, checkpoint.known
     if known is not None:
         chain.restore(known["chain"])
         recorder.restore(known["kept"])
         begun = known["sweeps"]
+        for name, value in known["watched"].items():
+            setattr(watched, name, value)
+
+    def so_far() -> State:
+        seen = {} if watched is None else fields_of(watched)
+        return {"chain": chain._to_file(), "kept": recorder._to_file(), "watched": seen, "sweeps": begun}
+
     stopped = number > 0 and interrupted()  # no other chain begins
+    cool = SLOW_COOLING * plan.burn_in if plan.classes and plan.own_clusters and plan.burn_in else COOLING
     while begun < plan.n_sweeps and not stopped:
-        chain.state.noise = noise * cooling(begun, warm / noise)
+        chain.state.noise = noise * cooling(begun, warm / noise, cool)
         chain.sweep(adapt=begun < plan.burn_in)
         if begun >= plan.burn_in:
-            recorder.add(chain.state, keep=(begun + 1 - plan.n_sweeps) % keep_every == 0)
+            kept = (begun + 1 - plan.n_sweeps) % keep_every == 0
+            recorder.add(chain.state, kept)
+            if watched is not None and kept:
+                watched.add(chain)
         report(begun, 1.0, Objective((chain.state.square,), (0.0,), (1.0,)))
         begun += 1
         stopped = begun < plan.n_sweeps and interrupted()
-        checkpoint.keep(partial(_so_far, chain, recorder, begun), finished=begun == plan.n_sweeps, now=stopped)
-    return ChainResult(recorder.draws(noise) if recorder.kept else None, stopped)
+        checkpoint.keep(so_far, finished=begun == plan.n_sweeps, now=stopped)
+    return recorder.draws(noise) if recorder.kept else None, stopped
 
 
-def cooling(sweep: int, factor: float) -> float:
+def cooling(sweep: int, factor: float, n_sweeps: float = COOLING) -> float:
     """The factor of the noise in a sweep, which falls geometrically to 1."""
-    return float(factor ** max(0.0, 1.0 - sweep / COOLING))
+    return float(factor ** max(0.0, 1.0 - sweep / n_sweeps))
 
 
-def _so_far(chain: Chain, recorder: Recorder, sweeps: int) -> State:
-    """The present state of a chain, for a checkpoint."""
-    return {"chain": chain.to_file(), "kept": recorder.to_file(), "sweeps": sweeps}
-
-
-def _estimate_noise(
+def held_out(
     problem: LayerProblem,
+    plan: ChainPlan,
     layout: Layout | DeviceLayout,
     rng: np.random.Generator,
     checkpoint: Checkpoint,
-    own_clusters: bool,
-) -> NoiseEstimate:
-    """Run the first chain without a tenth of the rows; its error on them gives the noise.
+    held: Bools | None = None,
+) -> tuple[Chain, HeldOut | None]:
+    """Run a chain without a tenth of the rows, those in ``held`` where given; its error on them gives the noise.
+
+    Where rows are too few, none are held out, and nothing is said of them.
 
     The error of a mean over draws is the noise plus the variance between draws. σ² is set to all of it, because hard
     clusters of few rows would fit the noise otherwise. Where the items of one mode have clusters of their own, cells
     have too many rows for that; the variance between draws, which is then large, is subtracted.
     """
     problem = with_phases(problem, rng)
-    held = rng.random(problem.n_rows) < HELD_OUT
+    if held is None:
+        held = (
+            held_pairs(problem, HELD_OUT, rng, plan.together) if plan.classes else rng.random(problem.n_rows) < HELD_OUT
+        )
     start = max(FIRST_NOISE * problem.scale, 1e-12)
     chain = layout.begin(problem, first_state(problem, start, rng), rng)
     if held.sum() < LEAST_HELD_OUT:
-        return NoiseEstimate(chain, start, start, uncalibrated_intervals())
+        return chain, None
     known = checkpoint.known
     if known is not None and checkpoint.finished:
         chain.restore(known["chain"])
-        return NoiseEstimate(chain, known["noise"], known["error"], Intervals(LEVELS, known["shares"]))
-    state, labels, rows = chain.state, problem.labels[held], np.flatnonzero(held)
-    counted: Floats = np.ones(problem.n_rows) if problem.weights is None else problem.weights
-    chain.count_rows(np.where(held, 0.0, counted))
-    label_values = problem.label_values
-    total, squares = np.zeros(len(labels)), np.zeros(len(labels))
-    below = np.zeros((len(labels), 0 if label_values is None else len(label_values) - 1))
-    mean, error, n = total, start, 0
-    n_sweeps, predicted_from = (OWN_SWEEPS, OWN_SWEEPS // 8) if own_clusters else (HELD_OUT_SWEEPS, PREDICTED_FROM)
-    restarts = {n_sweeps // 4, n_sweeps // 2} if own_clusters else set()
+        return chain, HeldOut(**known["found"])
+    rows, state = np.flatnonzero(held), chain.state
+    chain.count_rows(without(problem, held))
+    found, slow, least = HeldOut.of(problem, rows), plan.own_clusters and not plan.classes, 1e-6 * problem.scale
+    n_sweeps, predicted_from = (OWN_SWEEPS, OWN_SWEEPS // 8) if slow else (HELD_OUT_SWEEPS, PREDICTED_FROM)
+    if plan.classes:
+        n_sweeps, predicted_from = CLASS_SWEEPS, CLASS_SWEEPS // 2
     for sweep in range(n_sweeps):
+        if plan.noise is not None:
+            state.noise = plan.noise * cooling(sweep, start / plan.noise)
         chain.sweep(adapt=True)
         if sweep < predicted_from:
             continue
-        if sweep in restarts:
-            n, total[:], squares[:], below[:] = 0, 0.0, 0.0, 0.0
-        n += 1
-        effects = chain.effects(rows)
-        total += effects
-        squares += effects**2
-        if label_values is None:
-            mean = total / n
-        else:
-            chain.add_below(effects, below)
-            mean = label_values[-1] - below @ np.diff(label_values) / n
-        error = float(np.average((labels - mean) ** 2, weights=counted[held]))
-        if not own_clusters:
-            state.noise = max(error, 1e-6 * problem.scale)
+        if slow and sweep in (n_sweeps // 4, n_sweeps // 2):
+            found = HeldOut.of(problem, rows)
+        found.add(chain)
+        if plan.noise is not None:
+            continue
+        error, n = found.error(problem), found.n_sweeps
+        if not slow:
+            state.noise = max(error, least)
         elif n >= PREDICTED_FROM:
             # A draw f and the truth have the same distribution, of variance V: E(y − f)² is σ² + 2V, that of the mean
             # of n draws σ² + V(1 + 1/n), and the variance among them V(1 − 1/n).
-            variance = float(np.average(squares / n - (total / n) ** 2, weights=counted[held]))
-            state.noise = max(error - variance * (n + 1) / (n - 1), LEAST_NOISE * error, 1e-6 * problem.scale)
+            state.noise = max(error - found.variance(problem) * (n + 1) / (n - 1), LEAST_NOISE * error, least)
     chain.count_rows(problem.weights)
-    spread = state.noise + np.maximum(squares / n - (total / n) ** 2, 0.0)
-    intervals = calibrated(problem, held, mean, spread, below / n)
-    found = {"noise": state.noise, "error": error, "shares": intervals.shares}
-    checkpoint.keep(lambda: {"chain": chain.to_file(), **found}, finished=True)
-    return NoiseEstimate(chain, state.noise, error, intervals)
+    checkpoint.keep(lambda: {"chain": chain._to_file(), "found": fields_of(found)}, finished=True)
+    return chain, found

@@ -167,8 +167,8 @@ def add_grouped(moved, scores, at, table, row, lane, before, label, sources, res
 
 @njit(inline="always", **FAST)
 def add_mixed(
-    moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights, start,
-    stop,
+    moved, scores, stride, shift, table, row, lane, lanes, before, labels, targets, base, sources, residual, weights,
+    start, stop,
 ):  # fmt: skip
     """The same where ``targets`` says whose the rows are, from ``base`` on."""
     half = row // u8(2)
@@ -181,8 +181,8 @@ def add_mixed(
             residual[e] = r
         w = f4(1) if weights is None else weights[e]
         at, r2 = (q - base) * stride + shift, r + r
-        g0, g1 = table[mine + lane], table[mine + lane + u8(1)]
-        g2, g3 = table[mine + lane + u8(2)], table[mine + lane + u8(3)]
+        g = mine + lane + u8(lanes[q])
+        g0, g1, g2, g3 = table[g], table[g + u8(1)], table[g + u8(2)], table[g + u8(3)]
         s0, s1, s2, s3 = scores[at], scores[at + u8(1)], scores[at + u8(2)], scores[at + u8(3)]
         s0, s1, s2, s3 = (
             s0 + w * g0 * (r2 - g0), s1 + w * g1 * (r2 - g1), s2 + w * g2 * (r2 - g2), s3 + w * g3 * (r2 - g3),
@@ -212,9 +212,12 @@ BLOCK, BLOCK_ROWS, SHORT = 256, 4096, 12  # targets at a time, their rows at mos
 
 @njit(**FAST)
 def draw_targets(
-    indptr, targets, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats
+    indptr, targets, sources, residual, weights, table, before, labels, lanes, span, log_share, precision, uniforms,
+    stats,
 ):  # fmt: skip
-    """Draw every target's cluster; the residuals are left without this layer, ``stats`` are those of the new clusters.
+    """Draw every target's cluster, one of ``span`` from ``lanes`` on; ``stats`` are those of the new clusters.
+
+    The residuals are left without this layer.
 
     P(c(q) = k) ∝ exp(log_share_k + ½ precision Σ_e w g_xk (2r − g_xk)), r the residual without this layer.
 
@@ -226,13 +229,19 @@ def draw_targets(
     weights : (N,) float32, or None
     table : (n_sources · 2W,) float32
     before : (n_targets,) uint8, the targets' clusters in the layer before
+    lanes : (n_targets,) uint8, the first of the clusters that a target chooses from
+    span : how many they are
     stats : (n_sources · 2W,) float32, written
     """
     width, n = len(log_share), len(indptr) - 1
-    row, stride = u8(2 * width), u8(width)
-    part, scores = np.zeros(BLOCK * width, f4), np.empty((width, BLOCK), f4)
+    room = -(-span // 4) * 4
+    row, stride, step = u8(2 * width), u8(width), u8(room)
+    part, scores = np.zeros(BLOCK * room, f4), np.empty((room, BLOCK), f4)
     top, left, below = np.empty(BLOCK, f4), np.empty(BLOCK, f4), np.empty(BLOCK, f4)
     half = f4(0.5 * precision)
+    apart = lanes.max() > 0 if n else False
+    share = np.zeros(room, f4) if apart else log_share[:room]
+    share[span:] = -1e30
     stats[:] = 0
     first = 0
     while first < n:
@@ -241,20 +250,26 @@ def draw_targets(
             last += 1
         begin, end = u8(indptr[first]), u8(indptr[last])
         few = end - begin <= u8(SHORT * (last - first))
-        for shift in range(0, width, 4):
+        for shift in range(0, room, 4):
             moved, lane = shift == 0, u8(width + shift)
             if few:
                 add_mixed(
-                    moved, part, stride, u8(shift), table, row, lane, before, labels, targets, u8(first), sources,
+                    moved, part, step, u8(shift), table, row, lane, lanes, before, labels, targets, u8(first), sources,
                     residual, weights, begin, end,
                 )  # fmt: skip
             else:
                 for q in range(first, last):
                     add_grouped(
-                        moved, part, u8(width * (q - first) + shift), table, row, lane, u8(before[q]), u8(labels[q]),
-                        sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
+                        moved, part, u8(room * (q - first) + shift), table, row, lane + u8(lanes[q]), u8(before[q]),
+                        u8(labels[q]), sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
                     )  # fmt: skip
-        pick_block(part, scores, top, left, below, log_share, half, uniforms[first:last], labels[first:last])
+        if apart:
+            for q in range(first, last):
+                for k in range(span):
+                    part[room * (q - first) + k] += log_share[lanes[q] + k] / half
+        pick_block(part, scores, top, left, below, share, half, uniforms[first:last], labels[first:last])
+        if apart:
+            labels[first:last] += lanes[first:last]
         for e in range(begin, end):
             at = u8(sources[e]) * row + u8(labels[targets[e]])
             w = f4(1) if weights is None else weights[e]
@@ -401,8 +416,9 @@ def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision
 
 @njit(cache=True, **FAST)
 def draw_layer(
-    indptr, targets, sources, residual, weights, table, before, labels, precision, target_share, target_uniforms, stats,
-    token_indptr, holders, contents, scale, tokens, token_share, token_uniforms, variance, normals, cells, work,
+    indptr, targets, sources, residual, weights, table, before, labels, lanes, span, precision, target_share,
+    target_uniforms, stats, token_indptr, holders, contents, scale, tokens, token_share, token_uniforms, variance,
+    normals, cells, work,
 ):  # fmt: skip
     """A layer's targets, cells, tokens and cells again.
 
@@ -411,8 +427,8 @@ def draw_layer(
     """
     fill(contents, scale, tokens, cells, table, 1)
     draw_targets(
-        indptr, targets, sources, residual, weights, table, before, labels, target_share, precision, target_uniforms,
-        stats,
+        indptr, targets, sources, residual, weights, table, before, labels, lanes, span, target_share, precision,
+        target_uniforms, stats,
     )  # fmt: skip
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[0], cells)
     fill(contents, scale, tokens, cells, table, 0)
@@ -455,7 +471,7 @@ def finish_layers(targets, sources, residual, table, width, labels):
 
 @njit(cache=True, **FAST)
 def draw_offsets(indptr, residual, weights, precision, prior_precision, normals, offsets):
-    """Offsets of a mode's items, rows grouped by them; the residuals follow.
+    """Offsets of a mode's items, or of windows of time, rows grouped by them; the residuals follow.
 
     b ~ N(precision·Σ w (r + b)/p, 1/p), p = precision·Σ w + prior_precision.
     """
@@ -475,35 +491,6 @@ def draw_offsets(indptr, residual, weights, precision, prior_precision, normals,
         offsets[x] = drawn
         for e in range(indptr[x], indptr[x + 1]):
             residual[e] -= change
-
-
-@njit(cache=True, **FAST)
-def draw_windows(begins, bit, residual, weights, counts, precision, prior_precision, normals, offsets, change):
-    """The same for windows of time, which are many and short.
-
-    Nothing loops over the rows of one window, for the processor would guess the end of each such loop wrongly.
-
-    Parameters
-    ----------
-    begins : (N,) uint8; a row whose number has this ``bit`` begins the next window
-    counts : (n,) float32, Σ w of each window
-    change : (n,) float32, room
-    """
-    change[:] = 0
-    at = u8(0) - u8(1)
-    for e in range(len(residual)):
-        at += u8((begins[e] >> bit) & 1)
-        change[at] += residual[e] if weights is None else weights[e] * residual[e]
-    p0, f0 = f4(prior_precision), f4(precision)
-    for x in range(len(offsets)):
-        p = f0 * counts[x] + p0
-        drawn = f0 * (change[x] + counts[x] * offsets[x]) / p + normals[x] / math.sqrt(p)
-        change[x] = drawn - offsets[x]
-        offsets[x] = drawn
-    at = u8(0) - u8(1)
-    for e in range(len(residual)):
-        at += u8((begins[e] >> bit) & 1)
-        residual[e] -= change[at]
 
 
 ROWS = 512  # at a time, so that what is worked out of them stays near and in vector registers

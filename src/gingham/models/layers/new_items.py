@@ -13,18 +13,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gingham.arrays import Bools, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode, Sample
 from gingham.models.layers.draws import LayerDraws, PredictionRows, with_unknown
-from gingham.models.layers.problem import (
-    BASKET,
-    ITEM,
-    OFFSET_SWEEPS,
-    Basket,
-    ChainState,
-    LayerProblem,
-    first_state,
-)
+from gingham.models.layers.problem import BASKET, ITEM, OFFSET_SWEEPS, Basket, ChainState, LayerProblem, first_state
 from gingham.models.layers.side import SideTokens
 
 N_SWEEPS = 3  # per draw over the new items' clusters, which start where the previous draw ended
@@ -73,31 +65,25 @@ def with_new_items(
         baskets[layer.basket] = Basket.of_pairs(
             np.concatenate(sources).astype(np.int64), np.concatenate(tokens).astype(np.int64), n_items[p], n_tokens
         )
-    labels, parts = [], []
+
+    def renumbered(values: AnyArray, mode: int, of_new: int) -> AnyArray:
+        found = np.full((draws.n_draws, n_items[mode]), of_new, dtype=values.dtype)
+        found[:, place[mode]] = values
+        return found
+
+    every, labels = slice(None), [draws.labels[:, :0]]
     for t, layer in enumerate(draws.layers):
-        targets = np.full((draws.n_draws, n_items[layer.target]), layer.n_target_clusters, dtype=np.uint8)
-        targets[:, place[layer.target]] = np.stack([draws.targets(s, t) for s in range(draws.n_draws)])
-        mine = np.stack([draws.tokens(s, t) for s in range(draws.n_draws)])
-        of_mode = {ITEM: layer.source, BASKET: layer.target}.get(layer.kind)
-        if of_mode is None:
-            tokens_now = mine
-        else:
-            tokens_now = np.full((draws.n_draws, n_items[of_mode]), layer.n_token_clusters, dtype=np.uint8)
-            tokens_now[:, place[of_mode]] = mine
-        labels += [targets, tokens_now]
-    for mode, n in enumerate(n_items):
-        offsets = np.zeros((draws.n_draws, n), dtype=np.float32)
-        offsets[:, place[mode]] = np.stack([draws.offsets_of(s, mode) for s in range(draws.n_draws)])
-        parts.append(offsets)
-    windows = None if draws.windows is None else replace(draws.windows, users=place[0][draws.windows.users])
-    none = np.zeros((draws.n_draws, 0), dtype=np.uint8)
+        labels.append(renumbered(draws.targets(every, t), layer.target, layer.n_target_clusters))
+        mine, of_mode = draws.tokens(every, t), {ITEM: layer.source, BASKET: layer.target}.get(layer.kind)
+        labels.append(mine if of_mode is None else renumbered(mine, of_mode, layer.n_token_clusters))
+    offsets = [renumbered(draws.offsets_of(every, mode), mode, 0) for mode in range(len(n_items))]
     return replace(
         draws,
         n_items=n_items,
         baskets=tuple(baskets.get(at, basket) for at, basket in enumerate(draws.baskets)),
-        labels=np.concatenate([none, *labels], axis=1),
-        offsets=np.concatenate(parts, axis=1),
-        windows=windows,
+        labels=np.concatenate(labels, axis=1),
+        offsets=np.concatenate(offsets, axis=1),
+        windows=None if draws.windows is None else replace(draws.windows, users=place[0][draws.windows.users]),
     )
 
 
@@ -194,12 +180,11 @@ def last_states(draws: LayerDraws, problem: LayerProblem, rng: np.random.Generat
         s = int(np.flatnonzero(draws.chains == chain)[-1])
         state = first_state(problem, draws.noise, rng)
         for t, layer in enumerate(draws.layers):
-            for new, old, m in (
-                (state.targets[t], draws.targets(s, t), layer.n_target_clusters),
-                (state.tokens[t], draws.tokens(s, t), layer.n_token_clusters),
+            sizes = layer.n_target_clusters, layer.n_token_clusters
+            for new, old, m in zip(
+                (state.targets[t], state.tokens[t]), (draws.targets(s, t), draws.tokens(s, t)), sizes
             ):
-                known = old < m
-                new[known] = old[known]
+                new[old < m] = old[old < m]
             state.cells[t] = draws.cells_of(s, t).copy()
             state.cell_variances[t] = max(float(np.mean(state.cells[t] ** 2)), 1e-9)
         d = problem.n_modes

@@ -18,6 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.data.sample import marked
+from gingham.engine.files import by_blocks, gathered
 from gingham.storage import savable
 
 ITEM, BASKET, SIDE = "item", "basket", "side information"
@@ -46,10 +48,14 @@ class Basket:
     @classmethod
     def of_pairs(cls, sources: Ints, tokens: Ints, n_sources: int, n_tokens: int) -> Basket:
         """From pairs in any order; each pair counts once."""
-        keys = np.sort(sources.astype(np.int64) * max(n_tokens, 1) + tokens)
-        keys = keys[np.diff(keys, prepend=-1) != 0]  # five times as fast as np.unique
-        counts = np.bincount(keys // max(n_tokens, 1), minlength=n_sources)
-        return cls(_indptr(counts), (keys % max(n_tokens, 1)).astype(np.int32), n_tokens)
+        m, n = max(n_tokens, 1), len(tokens)
+        keys = by_blocks(lambda rows: sources[rows].astype(np.int64) * m + tokens[rows], n, tokens)
+        keys.sort()
+        new = np.ones(n, dtype=bool)
+        new[1:] = keys[1:] != keys[:-1]  # five times as fast as np.unique
+        keys = keys if new.all() else gathered(keys, np.flatnonzero(new))
+        begins = np.searchsorted(keys, m * np.arange(n_sources + 1))
+        return cls(begins, by_blocks(lambda rows: (keys[rows] % m).astype(np.int32), len(keys), keys), n_tokens)
 
     @classmethod
     def itself(cls, n: int) -> Basket:
@@ -63,7 +69,9 @@ class Basket:
     @cached_property
     def sources(self) -> Ints:
         """The source of each entry of ``tokens``."""
-        return np.repeat(np.arange(self.n_sources, dtype=np.int32), np.diff(self.indptr))
+        return by_blocks(
+            lambda rows: marked(self.indptr, self.n_sources, rows).astype(np.int32), len(self.tokens), self.tokens
+        )
 
     @cached_property
     def is_itself(self) -> bool:
@@ -80,7 +88,7 @@ class Basket:
     def by_token(self) -> tuple[Ints, Ints]:
         """Where each token's sources begin, (n_tokens + 1,), and the sources that hold it."""
         order = np.argsort(self.tokens, kind="stable")
-        return _indptr(np.bincount(self.tokens, minlength=self.n_tokens)), self.sources[order]
+        return _indptr(np.bincount(self.tokens, minlength=self.n_tokens)), gathered(self.sources, order)
 
     def of_source(self, source: int) -> Ints:
         """The tokens that one source holds."""
@@ -88,7 +96,11 @@ class Basket:
 
     def contents(self, clusters: Ints, m: int) -> Floats:
         """How many tokens of each cluster a source holds, (n_sources, m) float32; m may be larger than needed."""
-        flat = self.sources.astype(np.int64) * m + clusters[self.tokens]
+        flat = by_blocks(
+            lambda rows: self.sources[rows].astype(np.int64) * m + clusters[self.tokens[rows]],
+            len(self.tokens),
+            self.tokens,
+        )
         return np.bincount(flat, minlength=self.n_sources * m).reshape(-1, m).astype(np.float32)
 
     def holds(self, sources: Ints, tokens: Ints) -> Bools:
@@ -116,6 +128,12 @@ class LayerPlan:
     n_token_clusters: int
     n_target_clusters: int
     joins: bool  # tokens are items of the target mode: when a target is predicted, it counts as one more token
+    periods: tuple[float, ...] = ()  # the times between which targets have clusters of their own
+
+    @property
+    def span(self) -> int:
+        """The number of clusters that a target chooses from, those of its period."""
+        return self.n_target_clusters // (len(self.periods) + 1)
 
     @property
     def basket_key(self) -> tuple[str, int, int]:
@@ -182,9 +200,10 @@ class LayerProblem:
     @cached_property
     def label_codes(self) -> Ints:
         """The position of each label among the label values, (N,) int64; empty for the gaussian likelihood."""
-        if self.label_values is None:
+        values = self.label_values
+        if values is None:
             return np.zeros(0, dtype=np.int64)
-        return np.searchsorted(self.label_values, self.labels)
+        return by_blocks(lambda rows: np.searchsorted(values, self.labels[rows]), self.n_rows, self.labels)
 
     @cached_property
     def window_ends(self) -> tuple[Ints, ...]:
@@ -203,6 +222,15 @@ class LayerProblem:
         """The number of offsets of each kind: of the items of each mode, then of the windows of each width."""
         return (*self.n_items, *(len(ends) - 1 for ends in self.window_ends))
 
+    def first_clusters(self, t: int) -> Ints:
+        """The first of the clusters that each target of a layer chooses from, (n_targets,) uint8."""
+        layer = self.layers[t]
+        n, code = self.n_items[layer.target], self.codes[layer.target]
+        if not layer.periods or self.times is None:
+            return np.zeros(n, dtype=np.uint8)
+        mean = np.bincount(code, self.times, minlength=n) / np.maximum(np.bincount(code, minlength=n), 1)
+        return (np.searchsorted(layer.periods, mean) * layer.span).astype(np.uint8)
+
     def described(self) -> str:
         """The number of layers of each kind, as text."""
         kinds = [layer.kind for layer in self.layers]
@@ -212,6 +240,12 @@ class LayerProblem:
     def offset_variance(self, kind: int) -> float:
         priors = self.priors
         return self.scale * (priors.offset_variance if kind < self.n_modes else priors.window_variance)
+
+    def with_labels(self, labels: Floats) -> LayerProblem:
+        """The same rows with other labels."""
+        mean = float(np.average(labels, weights=self.weights))
+        variance = float(np.average((labels - mean) ** 2, weights=self.weights))
+        return replace(self, labels=labels, center=mean, scale=variance if variance > 0 else 1.0)
 
     def take(self, rows: AnyArray) -> LayerProblem:
         """Some of the rows; the baskets keep the others too."""
@@ -266,8 +300,8 @@ def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -
         offsets=[np.zeros(n, dtype=np.float32) for n in problem.n_offsets],
         offset_variances=[problem.offset_variance(kind) for kind in range(len(problem.n_offsets))],
         targets=[
-            rng.integers(layer.n_target_clusters, size=problem.n_items[layer.target], dtype=np.uint8)
-            for layer in problem.layers
+            problem.first_clusters(t) + rng.integers(layer.span, size=problem.n_items[layer.target], dtype=np.uint8)
+            for t, layer in enumerate(problem.layers)
         ],
         tokens=[
             rng.integers(layer.n_token_clusters, size=problem.baskets[layer.basket].n_tokens, dtype=np.uint8)
@@ -279,7 +313,7 @@ def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -
         cell_variances=[noise * problem.priors.cell_variance] * len(problem.layers),
         cuts=cuts,
         steps=np.full(len(cuts), 0.03 * float(np.sqrt(problem.scale))),
-        latent=problem.labels.astype(np.float32),
+        latent=by_blocks(lambda rows: problem.labels[rows].astype(np.float32), problem.n_rows, problem.labels),
     )
 
 

@@ -16,8 +16,10 @@ from gingham.data import Mode
 from gingham.models.layers.draws import LayerDraws, PredictionRows, with_unknown
 from gingham.models.layers.problem import BASKET, ITEM, LayerPlan
 from gingham.models.layers.side import SideCode
+from gingham.summary.values import LayerTable
 
 SHOWN = 5  # tokens of a basket that are named
+MOST_LAYERS, MOST_CLUSTERS, MOST_ITEMS = 3, 6, 3  # of a table of layers: so many clusters a side, by so many items
 
 Part = tuple[str, float]  # the reason, and the amount
 
@@ -78,6 +80,24 @@ class Named(NamedTuple):
             else:
                 found.append(Layer.of(modes, (first, second), cells, layer.kind))
         return tuple(sorted(found, key=lambda layer: -layer.strength))
+
+    def tables(self, titles: Mapping[int, AnyArray], counts: Sequence[Floats]) -> tuple[LayerTable, ...]:
+        """The strongest layers with their largest clusters by name: the items that were observed most often."""
+        found = []
+        for layer in self.layers()[:MOST_LAYERS]:
+            shown, names = [], []
+            for mode, labels, m in zip(layer.modes, layer.labels, layer.cells.shape):
+                at = next((at for at, own in enumerate(self.modes) if own.items is mode.items), None)
+                texts = mode.items if at is None else titles.get(at, mode.items)
+                often: Floats = np.ones(len(mode.items)) if at is None else counts[at]
+                mass = np.bincount(labels, often, m)
+                kept = np.sort(np.argsort(-mass, kind="stable")[: min(MOST_CLUSTERS, int((mass > 0).sum()))])
+                order = np.argsort(-often, kind="stable")
+                shown.append(kept)
+                names.append(tuple(", ".join(map(str, texts[order[labels[order] == c][:MOST_ITEMS]])) for c in kept))
+            title = f"{layer.kind} layer: {layer.modes[0].name} × {layer.modes[1].name}"
+            found.append(LayerTable(title, names[0], names[1], layer.cells[np.ix_(*shown)]))
+        return tuple(found)
 
     def _tokens_of(self, layer: LayerPlan) -> Mode:
         source, target = self.modes[layer.source], self.modes[layer.target]

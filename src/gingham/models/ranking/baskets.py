@@ -33,12 +33,22 @@ class Baskets:
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
         return cls(sparse.csr_array((np.ones(len(order), np.float32), columns.astype(np.int32), starts), shape=shape))
 
-    def to_file(self) -> State:
+    @classmethod
+    def counted(cls, users: Ints, items: Ints, weights: Floats | None, least: float, shape: tuple[int, int]) -> Baskets:
+        """The pairs of codes whose weights add up to ``least`` or more; to less than 0, where ``least`` is 0."""
+        counts = sparse.csr_array((np.ones(len(users)) if weights is None else weights, (users, items)), shape=shape)
+        counts.sum_duplicates()
+        enough = counts.data >= least if least > 0 else counts.data < 0
+        starts = np.concatenate([[0], np.cumsum(enough)])[counts.indptr]
+        indices = counts.indices[enough].astype(np.int32, copy=False)
+        return cls(sparse.csr_array((np.ones(len(indices), np.float32), indices, starts), shape=shape))
+
+    def _to_file(self) -> State:
         taken = self.taken
         return {"indices": taken.indices, "indptr": taken.indptr, "n_items": self.n_items}
 
     @classmethod
-    def from_file(cls, state: State) -> Baskets:
+    def _from_file(cls, state: State) -> Baskets:
         indices, starts = state["indices"], state["indptr"]
         ones = np.ones(len(indices), np.float32)
         return cls(sparse.csr_array((ones, indices, starts), shape=(len(starts) - 1, int(state["n_items"]))))
@@ -72,6 +82,11 @@ class Baskets:
         kept = sparse.csr_array(self.taken[:, items])
         kept.sort_indices()
         return Baskets(kept)
+
+    def without(self, items: Ints) -> Baskets:
+        """The same baskets without some items, which keep their columns."""
+        users = np.repeat(np.arange(self.n_users), np.diff(self.taken.indptr))
+        return self._part(users, ~np.isin(self.taken.indices, items))
 
     def hide(self, rng: np.random.Generator, share: float = HIDDEN) -> tuple[Baskets, Baskets]:
         """Two parts: what is kept, and of each user ⌊share · |N(u)|⌋ items drawn at random, which are hidden."""

@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Floats, Ints
+from gingham.engine.k_means import k_means
 from gingham.engine.threads import one_blas_thread, one_library_thread
-from gingham.fitting.starts import k_means
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.kernels import gram, grams
 from gingham.storage import savable

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 
 import numpy as np
 from numba import njit
@@ -12,23 +11,12 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from gingham.arrays import AnyArray, Floats
+from gingham.engine.place import on_torch
 from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError
 from gingham.models.ranking import kernels
 
-BACKENDS = ("auto", "compiled", "torch")
 BLOCK = 8192  # users whose baskets are dense on the device at a time
-
-
-def on_torch(backend: str) -> bool:
-    """Whether torch does the large steps: where it was asked for, or by itself where it finds a GPU."""
-    if backend not in BACKENDS:
-        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    if backend == "compiled" or (backend == "auto" and find_spec("torch") is None):
-        return False
-    if find_spec("torch") is None:
-        raise GinghamError("backend='torch' needs torch: install gingham[gpu].")
-    return backend == "torch" or bool(import_module("torch").cuda.is_available())
 
 
 def _device() -> str:
@@ -71,7 +59,7 @@ def inverse(system: Floats, backend: str) -> Floats:
         if not failed:
             _mirror(lower.T)
             return np.ascontiguousarray(lower.T)
-    raise GinghamError("The ridge is too small for this table: some items are all but copies of one another.")
+    raise GinghamError("The ridge is too small for this table: some items are nearly identical.")
 
 
 @njit(cache=True, nogil=True)

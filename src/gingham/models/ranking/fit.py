@@ -17,21 +17,26 @@ from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.boards import SCALE, BasketBoard, Equations, features, fit_board
 from gingham.models.ranking.clusters import RARE, cluster_items
 from gingham.models.ranking.factors import Factors, fit_factors
-from gingham.models.ranking.item_ridge import DualRidge, dual, primal
+from gingham.models.ranking.item_ridge import primal
 from gingham.models.ranking.kernels import places
+from gingham.models.ranking.walk import walk_scores, walks
 from gingham.storage import savable
 
-MEMBERS = ("boards", "items", "factors")
+MEMBERS = ("boards", "items", "factors", "walk")
 AT = 20  # the length of a list by which settings are chosen
 MOST_ITEMS = 20_000  # up to which a table items × items is kept
-MOST_USERS = 8_000  # up to which a table users × users is kept instead
 MOST_CLUSTERS = 1_000
 PROBED_ITEMS = 1_500  # the most popular items: settings found on them are those of all
-PROBED_USERS = 2_000
+PROBED_USERS, MOST_PROBED = 2_000, 8_000
+ENOUGH_HIDDEN = 20_000  # items: more users are probed where each has few hidden ones, up to MOST_PROBED
 LEAST_HIDDEN = 30  # users with a hidden item, below which nothing can be chosen
 N_FACTORS, PILOT_FACTORS = 128, 64
 SWEEPS, LAST_SWEEPS, PILOT_SWEEPS, FURTHER_SWEEPS = 10, 7, 8, 3
-ROUNDS = 6  # of the search for the members' weights
+MOVES = (1, 2, 5)  # tenths of weight that move at a time
+FEW_TAKEN, REPEATS = 500_000, 3  # interactions up to which weights are judged on further hidden parts
+DISLIKES = (0.0, 0.1, 0.2, 0.4, 0.8)  # shares of the pull of refused items that may be subtracted
+CLEARLY = 2.0  # standard errors that a change of the weights must gain
+ROUNDS = 8  # of the search for the members' weights
 
 
 class Settings(NamedTuple):
@@ -44,7 +49,8 @@ class Settings(NamedTuple):
     ridge : strength of the item-to-item ridge
     rho : how strongly its prior draws items of a cluster together
     factor_penalty
-    weights : of the members boards, items, factors; they sum to 1
+    walk : power of the popularity by which the random walk is divided
+    weights : of the members boards, items, factors, walk; they sum to 1
     """
 
     n_clusters: int
@@ -52,7 +58,8 @@ class Settings(NamedTuple):
     ridge: float = 3.0
     rho: float = 0.4
     factor_penalty: float = 60.0
-    weights: tuple[float, float, float] = (0.4, 0.4, 0.2)
+    walk: float = 0.4
+    weights: tuple[float, ...] = (0.4, 0.4, 0.2, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +77,20 @@ class Choice:
 class Ranking:
     """score(u, i) = intercept_i + |N(u)|^SCALE Σ_{j ∈ N(u), j ≠ i} pull[j, i] + weight · factors(u, i).
 
-    ``pull`` (items × items) joins the boards and the item-to-item ridge, both linear in the basket; where it would be
-    too large, the boards stay as they are (``boards``) and the ridge has its dual form.
+    ``pull`` (items × items) joins the boards, the item-to-item ridge and the random walk, all linear in the basket;
+    where it would be too large, the boards stay as they are (``boards``), and there is neither ridge nor walk.
 
     Attributes
     ----------
     intercept : float32 (n_items,)
     pull : float32 (n_items, n_items) or None
     boards : the boards that ``pull`` does not hold, their weights already multiplied by the member's
-    dual : (weight, DualRidge) or None
     factors : (weight, Factors) or None
     """
 
     intercept: Floats
     pull: Floats | None
     boards: tuple[BasketBoard, ...]
-    dual: tuple[float, DualRidge] | None
     factors: tuple[float, Factors] | None
 
     def scorer(self, backend: str) -> Callable[[Baskets], Floats]:
@@ -118,8 +123,6 @@ class Ranking:
             with one_blas_thread():
                 total += (baskets.taken @ members).toarray() @ board.weights
             total[users, items] -= board.weights[board.labels[items], items]
-        if self.dual is not None:
-            total += np.float32(self.dual[0]) * self.dual[1].scores(baskets)
         return total
 
     def shares(self, basket: Ints, targets: Ints) -> Floats:
@@ -128,7 +131,7 @@ class Ranking:
         if len(basket) == 0:
             return np.zeros((0, len(targets)))
         alone = Baskets.of(np.arange(len(basket)), basket, (len(basket), m))
-        if self.pull is not None and self.dual is None:
+        if self.pull is not None:
             found = self.pull[np.ix_(basket, targets)].astype(np.float64)
         else:
             found = self._linear(alone, None).astype(np.float64)[:, targets]
@@ -142,13 +145,6 @@ def default_settings(baskets: Baskets) -> Settings:
     """Sizes by the number of interactions; the rest as measured on several tables."""
     frequent = int((baskets.popularity >= RARE).sum())
     return Settings(max(1, min(round(0.8 * sqrt(baskets.taken.nnz)), frequent // 2, MOST_CLUSTERS)))
-
-
-def item_form(n_users: int, n_items: int) -> str:
-    """Which form the item-to-item ridge has: "primal" (items × items), "dual" (users × users) or "none"."""
-    if n_items <= MOST_ITEMS and n_items <= 4 * n_users:
-        return "primal"
-    return "dual" if n_users <= min(MOST_USERS, n_items) else "primal" if n_items <= MOST_ITEMS else "none"
 
 
 def ndcg(scores: Floats, seen: sparse.csr_array, hidden: sparse.csr_array, at: int = AT) -> Floats:
@@ -183,8 +179,9 @@ def climb(
 def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator, backend: str) -> Choice:
     """Hide a fifth of each user's items, and keep for each setting the value that ranks them best.
 
-    Everything is measured by NDCG@20 of at most 2000 users on the 1500 most popular items; penalties one after the
-    other along a geometric grid, the members' weights last, by moving tenths from one member to another.
+    Everything is measured by NDCG@20 of 2,000 users (up to 8,000 where each has few hidden items) on the 1,500 most
+    popular items; penalties one after the other along a geometric grid, the members' weights last: from the best
+    single member tenths move to the others while that helps by more than chance does.
     """
     kept, hidden = baskets.hide(rng)
     settings = default_settings(kept)
@@ -193,7 +190,8 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
     users = np.flatnonzero(away.sizes > 0)
     if len(users) < LEAST_HIDDEN:
         return Choice(_without(default_settings(baskets), members), {}, len(users))
-    users = np.sort(rng.choice(users, min(len(users), PROBED_USERS), replace=False))
+    wanted = int(np.clip(ENOUGH_HIDDEN * len(users) / away.sizes.sum(), PROBED_USERS, MOST_PROBED))
+    users = np.sort(rng.choice(users, min(len(users), wanted), replace=False))
     small = kept.of_items(probed)
     seen, away = small.of_users(users).taken, away.of_users(users).taken
     some = kept.of_users(users)
@@ -253,9 +251,9 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
         strength, tried["board_penalty"] = climb(boarded, settings.board_penalty, 2.5, 4)
         settings = settings._replace(board_penalty=strength)
         parts["boards"] = (boards[strength] + board(settings.n_clusters, strength, 1)) / 2
-    if "items" in members and item_form(baskets.n_users, baskets.n_items) != "none":
+    scale = (some.power(SCALE) / kept.power(SCALE).mean())[:, None].astype(np.float32)
+    if "items" in members and baskets.n_items <= MOST_ITEMS:
         groups = cluster_items(factors.items[probed], popularity[probed], settings.n_clusters, rng)
-        scale = (some.power(SCALE) / kept.power(SCALE).mean())[:, None].astype(np.float32)
         tables: dict[tuple[float, float], Floats] = {}
 
         def ridged(strength: float, rho: float = 0.0) -> float:
@@ -267,8 +265,28 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
         settings = settings._replace(ridge=strength, rho=max(rhos, key=rhos.__getitem__))
         tried["rho"] = {str(rho): value for rho, value in rhos.items()}
         parts["items"] = tables[strength, settings.rho] * scale
+    if "walk" in members and baskets.n_items <= MOST_ITEMS:
+        paths, walked_to = walks(small, backend), {}
+
+        def walking(beta: float) -> float:
+            table = walk_scores(paths, small.popularity, beta)
+            walked_to[beta] = device.product_with(table, backend)(seen)
+            return worth(walked_to[beta])
+
+        beta, tried["walk"] = climb(walking, settings.walk, 1.5)
+        settings = settings._replace(walk=beta)
+        parts["walk"] = walked_to[beta] * scale
     if "factors" not in members:
         del parts["factors"]
+    for _ in range(REPEATS if baskets.taken.nnz <= FEW_TAKEN else 0):  # weights need more users than there are
+        kept, hidden = baskets.hide(rng)
+        hidden = hidden.of_items(probed)
+        users = np.flatnonzero(hidden.sizes > 0)
+        users = np.sort(rng.choice(users, min(len(users), wanted), replace=False))
+        more = _members(kept, users, probed, settings, tuple(parts), rng, backend)
+        parts = {name: np.concatenate([part, more[name]]) for name, part in parts.items()}
+        seen = sparse.vstack([seen, kept.of_users(users).of_items(probed).taken], format="csr")
+        away = sparse.vstack([away, hidden.of_users(users).taken], format="csr")
     weights, tried["weights"] = _weigh(parts, each)
     settings = settings._replace(weights=weights)
     # The clusters of the whole table are as many more as its interactions are.
@@ -276,23 +294,75 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
     return Choice(settings._replace(n_clusters=max(1, round(grown))), tried, len(users), factors)
 
 
+def choose_dislike(
+    baskets: Baskets, refused: Baskets, choice: Choice, n_boards: int, rng: np.random.Generator, backend: str
+) -> tuple[float, dict[str, dict[str, float]]]:
+    """How much of what refused items pull is subtracted: what ranks hidden items best, 0 unless it helps clearly."""
+    kept, hidden = baskets.hide(rng)
+    users = np.flatnonzero((hidden.sizes > 0) & (refused.sizes > 0))
+    if len(users) < LEAST_HIDDEN:
+        return 0.0, {}
+    users = np.sort(rng.choice(users, min(len(users), PROBED_USERS), replace=False))
+    ranking, _, _ = fit_ranking(kept, choice, n_boards, PILOT_FACTORS, rng, backend)
+    scorer, mine, others = ranking.scorer(backend), kept.of_users(users), refused.of_users(users)
+    scores, pulls = scorer(mine), scorer(others) - ranking.intercept
+    seen = sparse.csr_array(mine.taken + others.taken)
+    seen.sort_indices()
+    found = {share: ndcg(scores - np.float32(share) * pulls, seen, hidden.of_users(users).taken) for share in DISLIKES}
+    best = max(found, key=lambda share: float(found[share].mean()))
+    tried = {"dislike": {str(share): float(value.mean()) for share, value in found.items()}}
+    return (best if _better(found[best], found[0.0]) else 0.0), tried
+
+
+def _members(
+    kept: Baskets, users: Ints, probed: Ints, settings: Settings, names: tuple[str, ...], rng: np.random.Generator,
+    backend: str,
+) -> dict[str, Floats]:  # fmt: skip
+    """What each member scores for some users on the probed items, all settings but the weights chosen."""
+    factors = fit_factors(kept, PILOT_FACTORS, settings.factor_penalty, PILOT_SWEEPS, rng)
+    some, small = kept.of_users(users), kept.of_items(probed)
+    found: dict[str, Floats] = {}
+    seen = small.of_users(users).taken
+    scale = (some.power(SCALE) / kept.power(SCALE).mean())[:, None].astype(np.float32)
+    with one_blas_thread():
+        if "factors" in names:
+            found["factors"] = factors.users(some) @ factors.items[probed].T
+        if "boards" in names:
+            found["boards"] = np.zeros((len(users), len(probed)), dtype=np.float32)
+            for _ in range(2):
+                labels = cluster_items(factors.items, kept.popularity, settings.n_clusters, rng)
+                board = fit_board(kept, labels, settings.board_penalty, probed)
+                rows = features(some, labels, len(board.weights))[:, :-1].toarray()
+                found["boards"] += (rows @ board.weights + board.intercept) / 2
+    if "items" in names:
+        groups = cluster_items(factors.items[probed], small.popularity, settings.n_clusters, rng)
+        table = primal(small, groups, settings.ridge, settings.rho, backend)
+        found["items"] = device.product_with(table, backend)(seen) * scale
+    if "walk" in names:
+        table = walk_scores(walks(small, backend), small.popularity, settings.walk)
+        found["walk"] = device.product_with(table, backend)(seen) * scale
+    return found
+
+
 def _without(settings: Settings, members: tuple[str, ...]) -> Settings:
     """The default weights of the members there are."""
     given = [w if name in members else 0.0 for name, w in zip(MEMBERS, settings.weights)]
-    boards, items, factors = (w / sum(given) for w in given)
-    return settings._replace(weights=(boards, items, factors))
+    given = given if sum(given) else [float(name in members) for name in MEMBERS]
+    return settings._replace(weights=tuple(w / sum(given) for w in given))
 
 
-def _better(new: Floats, old: Floats) -> bool:
-    """Whether the mean gain over users is above its standard error: the best of many is often best by chance."""
+def _better(new: Floats, old: Floats, errors: float = 1.0) -> bool:
+    """Whether the mean gain over users is above so many standard errors: the best of many is often best by chance."""
     gain = new - old
-    return bool(gain.mean() > gain.std() / sqrt(len(gain)))
+    return bool(gain.mean() > errors * gain.std() / sqrt(len(gain)))
 
 
-def _weigh(
-    parts: dict[str, Floats], each: Callable[[Floats], Floats]
-) -> tuple[tuple[float, float, float], dict[str, float]]:
-    """Weights in tenths, moved from member to member while that helps by more than chance does."""
+def _weigh(parts: dict[str, Floats], each: Callable[[Floats], Floats]) -> tuple[tuple[float, ...], dict[str, float]]:
+    """Weights in tenths, moved from member to member while that gains two standard errors.
+
+    The search begins at the best single member, or at an even mixture without the walk where that gains as much: so the
+    weights are drawn towards the best member, and a mixture that seems better by chance is not taken.
+    """
     names = [name for name in MEMBERS if name in parts]
     tried: dict[tuple[int, ...], Floats] = {}
     mixed, weighed = np.empty_like(parts[names[0]]), np.empty_like(parts[names[0]])
@@ -306,21 +376,28 @@ def _weigh(
             tried[tenths] = each(mixed)
         return float(tried[tenths].mean())
 
-    best = {1: (10,), 2: (5, 5), 3: (4, 4, 2)}[len(names)]
-    value(best)
+    begin = [tuple(10 * (j == i) for j in range(len(names))) for i in range(len(names))]
+    mixable = [name for name in names if name != "walk"]
+    even = dict(zip(mixable, {1: (10,), 2: (5, 5), 3: (4, 4, 2)}.get(len(mixable), ())))
+    best = max(begin, key=value)
+    if even:
+        mixture = tuple(even.get(name, 0) for name in names)
+        value(mixture)
+        best = mixture if _better(tried[mixture], tried[best], CLEARLY) else best
     for _ in range(ROUNDS):
-        near = [tuple(10 if j == i else 0 for j in range(len(names))) for i in range(len(names))]
-        near += [
+        near = [
             tuple(t - by * (j == a) + by * (j == b) for j, t in enumerate(best))
-            for a in range(len(names)) for b in range(len(names)) for by in (1, 2) if a != b and best[a] >= by
+            for a in range(len(names)) for b in range(len(names)) for by in MOVES if a != b and best[a] >= by
         ]  # fmt: skip
+        if not near:
+            break
         other = max(near, key=value)
-        if not _better(tried[other], tried[best]):
+        if not _better(tried[other], tried[best], CLEARLY):
             break
         best = other
     weights = dict(zip(names, best))
-    boards, items, factors = (weights.get(name, 0) / 10 for name in MEMBERS)
-    return (boards, items, factors), {" ".join(map(str, t)): float(found.mean()) for t, found in tried.items()}
+    found = tuple(weights.get(name, 0) / 10 for name in MEMBERS)
+    return found, {" ".join(map(str, t)): float(found.mean()) for t, found in tried.items()}
 
 
 def fit_ranking(
@@ -328,24 +405,21 @@ def fit_ranking(
 ) -> tuple[Ranking, BasketBoard, Factors]:
     """All members on all interactions, the first board for people to read, and the factors that make the clusters."""
     settings = choice.settings
-    by_boards, by_items, by_factors = settings.weights
+    by_boards, by_items, by_factors, by_walk = settings.weights
     n, m = baskets.n_users, baskets.n_items
     popularity = baskets.popularity
     sweeps = SWEEPS if choice.pilot is None else LAST_SWEEPS
     factors = fit_factors(baskets, min(n_factors, n, m), settings.factor_penalty, sweeps, rng, choice.pilot)
     groups = [cluster_items(factors.items, popularity, settings.n_clusters, rng) for _ in range(max(n_boards, 1))]
-    form = item_form(n, m) if by_items else "none"
-    pull = dual_part = None
-    if form == "primal":
-        pull = primal(baskets, groups[0], settings.ridge, settings.rho, backend)
-        pull *= np.float32(by_items / baskets.power(SCALE).mean())
-    elif form == "dual":
-        dual_part = (
-            float(by_items / baskets.power(SCALE).mean()),
-            dual(baskets, groups[0], settings.ridge, settings.rho),
+    pull = np.zeros((m, m), dtype=np.float32) if m <= MOST_ITEMS else None
+    if pull is not None and by_items:
+        pull += np.float32(by_items / baskets.power(SCALE).mean()) * primal(
+            baskets, groups[0], settings.ridge, settings.rho, backend
         )
-    elif m <= MOST_ITEMS:
-        pull = np.zeros((m, m), dtype=np.float32)
+    if by_walk and pull is not None:
+        pull += np.float32(by_walk / baskets.power(SCALE).mean()) * walk_scores(
+            walks(baskets, backend), popularity, settings.walk
+        )
     intercept = np.zeros(m, dtype=np.float32)
     shown = fit_board(baskets, groups[0], settings.board_penalty)
     kept: list[BasketBoard] = []
@@ -362,4 +436,4 @@ def fit_ranking(
     if pull is not None:
         np.fill_diagonal(pull, 0.0)  # an item is no reason for itself
     part = (by_factors, factors) if by_factors else None
-    return Ranking(intercept, pull, tuple(kept), dual_part, part), shown, factors
+    return Ranking(intercept, pull, tuple(kept), part), shown, factors

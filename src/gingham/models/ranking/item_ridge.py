@@ -13,13 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
 
 from gingham.arrays import Floats, Ints
-from gingham.engine.threads import one_blas_thread
 from gingham.models.ranking import device
 from gingham.models.ranking.baskets import Baskets
-from gingham.storage import State, fields_of, savable
 
 USER_WEIGHT = -0.6  # users weigh |N(u)|^USER_WEIGHT: heavy users say less an item
 GROWTH = 0.4  # the ridge grows with popularity to this power
@@ -41,7 +38,6 @@ def ridge_of(baskets: Baskets, strength: float) -> tuple[Floats, Floats]:
     return weights, strength * float(share @ diagonal) * ((popularity + 1.0) / (typical + 1.0)) ** GROWTH
 
 
-@savable
 @dataclass(frozen=True, eq=False)
 class Prior:
     """K = D^−½ (I + ρ Z Z') D^−½ and its inverse D^½ (I − Z diag(ρ/(1 + ρ n_c)) Z') D^½, never written out."""
@@ -60,20 +56,9 @@ class Prior:
         """ρ/(1 + ρ n_c) of each cluster."""
         return self.rho / (1.0 + self.rho * np.bincount(self.labels))
 
-    def times(self, rows: Floats) -> Floats:
-        """rows @ K, for rows of shape (n, n_items)."""
-        scaled = rows / self.root
-        grouped = np.asarray((self.members.T @ scaled.T).T)
-        result: Floats = (scaled + self.rho * grouped[:, self.labels]) / self.root
-        return result
-
-    @property
-    def diagonal(self) -> Floats:
-        return (1.0 + self.rho) / self.root**2
-
 
 def primal(baskets: Baskets, labels: Ints, strength: float, rho: float, backend: str) -> Floats:
-    """B as one table, float32, shape (n_items, n_items): for items that are not too many."""
+    """B as one table, float32, shape (n_items, n_items)."""
     weights, ridge = ridge_of(baskets, strength)
     prior = Prior(np.sqrt(ridge), labels, rho)
     system = device.gram(baskets.taken, weights, backend)
@@ -102,66 +87,3 @@ def primal(baskets: Baskets, labels: Ints, strength: float, rho: float, backend:
             inverse[a : a + BLOCK] += grouped[a : a + BLOCK][:, labels] * root
     inverse[at] = 0.0
     return inverse
-
-
-@savable
-@dataclass(frozen=True, eq=False)
-class DualRidge:
-    """The same B for few users and many items, never written out: only a users × users table is kept.
-
-    With Y = W^½ X and M = I + Y K Y', r = x K Y' M⁻¹ Y is the prediction without the constraint, and
-    x B = r − ((x − r) K) diag(γ).
-    """
-
-    prior: Prior
-    weighted: sparse.csr_array  # Y
-    inverse: Floats  # M⁻¹
-    gamma: Floats
-
-    def to_file(self) -> State:
-        y = self.weighted
-        parts = {"values": y.data, "indices": y.indices, "indptr": y.indptr}
-        return {**fields_of(self), "weighted": parts}
-
-    @classmethod
-    def from_file(cls, state: State) -> DualRidge:
-        parts, prior = state["weighted"], state["prior"]
-        shape = (len(parts["indptr"]) - 1, len(prior.root))
-        weighted = sparse.csr_array((parts["values"], parts["indices"], parts["indptr"]), shape=shape)
-        return cls(**{**state, "weighted": weighted})
-
-    def scores(self, baskets: Baskets) -> Floats:
-        """x B of each basket, shape (n_users, n_items)."""
-        x = baskets.taken.toarray().astype(np.float64)
-        with one_blas_thread():
-            inner = np.asarray((self.weighted @ self.prior.times(x).T).T) @ self.inverse
-            r = np.asarray(inner @ self.weighted)
-        result: Floats = r - self.prior.times(x - r) * self.gamma
-        return result.astype(np.float32)
-
-
-def dual(baskets: Baskets, labels: Ints, strength: float, rho: float) -> DualRidge:
-    """For n users cost n² m, memory n² and blocks of items."""
-    weights, ridge = ridge_of(baskets, strength)
-    prior = Prior(np.sqrt(ridge), labels, rho)
-    taken = baskets.taken
-    values = np.repeat(np.sqrt(weights), np.diff(taken.indptr))
-    y = sparse.csr_array((values, taken.indices, taken.indptr), shape=taken.shape)  # a model file keeps one pattern
-    n, m = y.shape
-    scaled = sparse.csr_array(y @ sparse.diags_array(1.0 / prior.root))
-    grouped = sparse.csr_array(scaled @ prior.members)
-    system = (scaled @ scaled.T + rho * (grouped @ grouped.T)).toarray() + np.eye(n)
-    with one_blas_thread():
-        inverse = cho_solve(cho_factor(system, lower=True), np.eye(n))
-    product, diagonal = np.empty(m), np.empty(m)
-    columns = sparse.csc_array(y)
-    thick = grouped.toarray()
-    for a in range(0, m, BLOCK):
-        b = min(a + BLOCK, m)
-        part = columns[:, a:b].toarray()  # Y, some items
-        through = (part / prior.root[a:b] + rho * thick[:, labels[a:b]]) / prior.root[a:b]  # Y K
-        with one_blas_thread():
-            solved = inverse @ through
-        product[a:b] = 1.0 - np.einsum("nj,nj->j", solved, part)  # of P K⁻¹
-        diagonal[a:b] = prior.diagonal[a:b] - np.einsum("nj,nj->j", solved, through)  # of P
-    return DualRidge(prior, y, inverse, (1.0 - product) / diagonal)

@@ -188,6 +188,8 @@ def _solve_rows(indptr, indices, other, square, alpha, first, last, steps, tol, 
             bend = np.float32(0.0)
             for a in range(f):
                 bend += way[a] * moved[a]
+            if bend <= 0.0:  # so small that nothing is left of it
+                break
             step = size / bend
             for a in range(f):
                 x[a] += step * way[a]
@@ -267,3 +269,73 @@ def _best(scores, first, last, out):
                 at -= 1
             kept[at] = s
             out[u, at] = j
+
+
+@njit(cache=True, nogil=True)
+def exchanges(scores, groups, n_groups, most, needed, least, first, last, out):
+    """Lists of the rows first:last of ``scores``: greedy under a limit per group, then the cheapest exchanges.
+
+    ``most`` items of a group may be listed (−1 is no group); until ``least`` of the ``needed`` ones are, the pair whose
+    exchange costs least changes places. Best score first; of equal scores the first item.
+    """
+    n, m = out.shape[1], scores.shape[1]
+    used = np.zeros(n_groups + 1, np.int64)  # the last entry counts items of no group, which nothing limits
+    chosen = np.zeros(m, np.bool_)
+    for u in range(first, last):
+        row = scores[u]
+        used[:] = 0
+        chosen[:] = False
+        size = has = 0
+        while size < n:  # greedy: the best item whose group has room
+            at = -1
+            for j in range(m):
+                if chosen[j] or not np.isfinite(row[j]) or (at >= 0 and row[j] <= row[at]):
+                    continue
+                if groups[j] < 0 or used[groups[j]] < most:
+                    at = j
+            if at < 0:
+                break
+            chosen[at] = True
+            used[groups[at]] += 1
+            out[u, size] = at
+            size += 1
+            has += needed[at]
+        while has < least:  # the cheapest exchange of an item that is not needed for one that is
+            gain, inside, outside = -np.inf, -1, -1
+            free = -1  # place of the worst item that is not needed, whatever its group
+            for a in range(size):
+                i = out[u, a]
+                if not needed[i] and (free < 0 or row[i] <= row[out[u, free]]):
+                    free = a
+            if free < 0:
+                break
+            for j in range(m):
+                if chosen[j] or not needed[j] or not np.isfinite(row[j]):
+                    continue
+                g = groups[j]
+                a = free
+                if g >= 0 and used[g] >= most:  # only an item of its own group makes room
+                    a = -1
+                    for b in range(size):
+                        i = out[u, b]
+                        if groups[i] == g and not needed[i] and (a < 0 or row[i] <= row[out[u, a]]):
+                            a = b
+                    if a < 0:
+                        continue
+                if row[j] - row[out[u, a]] > gain:
+                    gain, inside, outside = row[j] - row[out[u, a]], j, a
+            if inside < 0:
+                break
+            i = out[u, outside]
+            chosen[i], chosen[inside] = False, True
+            used[groups[i]] -= 1
+            used[groups[inside]] += 1
+            out[u, outside] = inside
+            has += 1
+        for a in range(1, size):  # best score first; of equal scores the first item
+            i = out[u, a]
+            b = a
+            while b > 0 and (row[out[u, b - 1]] < row[i] or (row[out[u, b - 1]] == row[i] and out[u, b - 1] > i)):
+                out[u, b] = out[u, b - 1]
+                b -= 1
+            out[u, b] = i

@@ -104,6 +104,8 @@ class Reasons:
         What the item has whatever is in the basket: how popular it is.
     groups, pulls : names of the basket's groups and what each adds, largest first
     items, item_pulls : the same for the items of the basket one by one
+    rule : str
+        "listed because of …" or "left out because of …", where a rule moved the item.
     """
 
     item: object
@@ -113,6 +115,7 @@ class Reasons:
     pulls: Floats
     items: list[str]
     item_pulls: Floats
+    rule: str = ""
 
     @property
     def account(self) -> tuple[tuple[str, float], ...]:
@@ -138,7 +141,7 @@ class Reasons:
         shares = self.shares
         told = sorted(range(len(shares)), key=lambda g: -abs(shares[g]))[:TOLD]
         words = [f"{self.groups[g]} {'+' if shares[g] >= 0 else '−'}{abs(shares[g]):.0%}" for g in told]
-        return "; ".join(words) if words else "popular with all"
+        return "; ".join([*(words or ["popular with all"]), *([self.rule] if self.rule else [])])
 
 
 def reasons_of(

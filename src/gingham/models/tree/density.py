@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     exchange_kernels = lazy_module("gingham.models.tree.exchange_kernels")
 
-FLOOR = 1e-6  # of the uniform law in the laws of tables: none is zero
+FLOOR = 1e-6  # of the uniform distribution in the distributions of tables: none is zero
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Stages:
 
     def solve(self, tree: Tree, n_clusters: Sequence[int], sample: Sample, rng: np.random.Generator) -> TreeDensity:
         if sample.n_rows == 0:
-            raise GinghamError("There are no tuples to learn from.")
+            raise GinghamError("There are no observations.")
         labels: dict[int, Ints] = {mode: np.arange(tree.modes[mode].n_items) for mode in tree.frozen}
         placing = Placing(tree, [int(n_clusters[mode]) for mode in tree.tables], sample, labels)
         slots = [*tree.children, tree.roots]
@@ -61,7 +61,7 @@ class Placing:
     labels: dict[int, Ints]  # by mode: the cluster of every item; filled in stage by stage
 
     def items(self, node: int) -> Ints:
-        """The item of a node in each tuple: a leaf's code, or the combination of child clusters."""
+        """The item of a node in each observation: a leaf's code, or the combination of child clusters."""
         if node < self.tree.n_leaves:
             return self.sample.codes[node].astype(np.int64)
         children = self.tree.children[node - self.tree.n_leaves]
@@ -152,7 +152,7 @@ def frequent_alone(mass: Floats, n_clusters: int, rng: np.random.Generator) -> I
 
 
 def estimate(tree: Tree, labels: Sequence[Ints], widths: Sequence[int], sample: Sample) -> TreeDensity:
-    """Laws of all nodes from counts: leaves towards their shared clustering's pool, tables towards independence."""
+    """Distributions of all nodes from counts: leaves shrink to their clustering's pool, tables to independence."""
     at, items = clusters_of(tree, labels, sample.codes, widths)
     w = sample.weights
     d = tree.n_leaves
@@ -167,12 +167,12 @@ def estimate(tree: Tree, labels: Sequence[Ints], widths: Sequence[int], sample: 
         in_pool = np.bincount(labels[mode], pool, minlength=widths[j])
         leaves.append(smoothed(counts[j], pool * (own / in_pool.clip(1e-300))[labels[mode]]))
 
-    def law(nodes: Sequence[int], cell: Ints) -> Floats:
-        """The law of the clusters of nodes that meet, towards independence with a little of the uniform law."""
+    def distribution(nodes: Sequence[int], cell: Ints) -> Floats:
+        """The joint distribution of the clusters of nodes, shrunken to independence and a little to the uniform one."""
         shape = [widths[node] for node in nodes]
         table = np.bincount(cell, w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
         return smoothed(table, (1.0 - FLOOR) * product_law(table) + FLOOR / table.size)
 
-    inner = tuple(law(children, cell).ravel() for children, cell in zip(tree.children, items[d:]))
+    inner = tuple(distribution(children, cell).ravel() for children, cell in zip(tree.children, items[d:]))
     at_roots = np.ravel_multi_index([at[root] for root in tree.roots], [widths[root] for root in tree.roots])
-    return TreeDensity(tree, tuple(labels), tuple(widths), tuple(leaves), inner, law(tree.roots, at_roots))
+    return TreeDensity(tree, tuple(labels), tuple(widths), tuple(leaves), inner, distribution(tree.roots, at_roots))

@@ -16,19 +16,22 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells import CellModel, make_cell
 from gingham.cells.losses import Loss
+from gingham.certificates.prices import sequence_price
 from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
-from gingham.data.sample import joined_ids
+from gingham.data.sample import default_names, joined_ids
+from gingham.data.sources import opened
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, best_of
-from gingham.fitting.schedules import Schedule, make_schedule
 from gingham.fitting.starts import Sizes, Start, expand_clusters
 from gingham.models.base import (
+    GridModel,
     GridPredictor,
+    Persistent,
     advise,
     check_within,
     default_loss,
@@ -40,41 +43,40 @@ from gingham.models.base import (
     predictions_of,
     renumbered,
     rows_of,
-    stderr_progress,
 )
 from gingham.models.questions import Predicted
 from gingham.models.tree.density import Stages
-from gingham.models.tree.fit import choose_tree, solve_tree
+from gingham.models.tree.fit import solve_tree
 from gingham.models.tree.messages import Messages
+from gingham.models.tree.structure import choose_density_merges, choose_tree
 from gingham.selection.auto import choose_beta
 from gingham.summary.explanation import Explanation
 from gingham.summary.values import Observed, Refit
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
-STRUCTURES = ("pairs", "auto")
+TOL = 1e-6  # relative change of the objective at which a fit has converged
 DENSITY_BETA = 2.0  # of a density, where none is given
 
 
 @dataclass(eq=False, repr=False)
-class TreeCoClustering(GridPredictor):
+class TreeCoClustering(GridPredictor, GridModel, Persistent):
     """Cluster the items of every mode, then the pairs of clusters, and so on; the top cells predict.
 
     A grid over d modes has Π m_i cells; a tree has only the product of its roots' clusters, so that it
     can be learned and certified where a grid explodes (P0 eqs. 50-51). ``loss="density"`` models the
-    tuples themselves instead of a label (P0 Fig. 9).
+    observations themselves instead of a label (P0 Fig. 9).
 
     Parameters
     ----------
     leaves : int or sequence of int
         Clusters of each column of X.
-    merges : sequence of (child, …, child, D), optional
+    merges : sequence of (child, …, child, D), "pairs" or "auto"
         Merge i makes node d + i (leaves are nodes 0 to d − 1) with D clusters; D = None keeps every
-        combination by itself. Nodes that are merged nowhere are the roots.
-    structure : {"pairs", "auto"}
-        When merges are not given: "pairs" merges neighbours two by two until two roots are left; "auto"
-        merges greedily the pair that lowers the certificate most (up to six columns), and pays for the choice.
+        combination by itself. Nodes that are merged nowhere are the roots. "pairs" merges neighbours two by two until
+        two roots are left. "auto" merges the pair whose combinations answer most alike (of a density, that tells most
+        about one another), again and again; the certificate says how often, and pays for the choice.
     n_inner : int, optional
         Clusters of merges that are not given; the largest number of leaf clusters by default.
     tied : "all" or groups of nodes, optional
@@ -86,8 +88,8 @@ class TreeCoClustering(GridPredictor):
         2 for the density.
     start : {"spectral", "agreement", "random"}, leaf labels or TreePosterior
         "agreement" finds parities; "spectral" turns to it when it finds nothing.
-    alphabet, bounds, schedule, n_init, max_iter, tol, backend, random_state, verbose
-        As in :class:`CoClusteringRegressor`. The density uses n_init, max_iter and random_state only.
+    alphabet, bounds, n_init, max_iter, random_state
+        As in :class:`CoClusteringRegressor`.
 
     Attributes
     ----------
@@ -109,8 +111,7 @@ class TreeCoClustering(GridPredictor):
     """
 
     leaves: Sizes = 4
-    merges: Sequence[Sequence[int | None]] | None = None
-    structure: str = "pairs"
+    merges: Sequence[Sequence[int | None]] | str = "pairs"
     n_inner: int | None = None
     tied: str | Sequence[Sequence[int]] | None = None
     loss: Loss = "auto"
@@ -118,19 +119,13 @@ class TreeCoClustering(GridPredictor):
     alphabet: Iterable[object] | None = None
     bounds: tuple[float, float] | None = None
     start: Start = "spectral"
-    schedule: str | Schedule = "constant"
     n_init: int = 3
     max_iter: int = 100
-    tol: float = 1e-6
-    backend: str = "auto"
     random_state: Seed = None
-    verbose: int = 0
-
-    one_grid = False
 
     @property
     def _saved_attributes(self) -> tuple[str, ...]:  # type: ignore[override]
-        own = ("density_",) if self._is_density else GridPredictor._saved_attributes
+        own = ("density_",) if self._is_density else GridModel._saved_attributes
         return ("merges_", "beta_", *own)
 
     # fitting
@@ -146,34 +141,33 @@ class TreeCoClustering(GridPredictor):
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
-        """Cluster the observed tuples: rows of X are ids, y labels (None for the density), sample_weight counts.
+        """Cluster the observations: rows of X are ids, y labels (None for the density), sample_weight counts.
 
         ``item_info`` are tables about the items of modes, for summaries (see :func:`gingham.summarize`). ``callback``
         is called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
         """
+        X, y, sample_weight = opened(X, y, sample_weight)
         checkpoint.bound_to(self, X, y, sample_weight)
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
+            raise GinghamError(f"n_init={self.n_init!r} must be an integer ≥ 1.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        if callback is None and self.verbose:
-            callback = stderr_progress
         if self._is_density:
             columns = self._columns(X, reset=True)
             sample = Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns))
             self._fit_density(sample, rng)
             self._remember(sample, sample.n_rows, item_info)
             return self
-        columns, labels, sample_weight = self._observed(X, y, sample_weight)
+        columns, labels, sample_weight = self._labelled_rows(X, y, sample_weight)
         alphabet = self._alphabet(labels)
         modes = self._leaf_modes(columns)
         sample = Sample.of(columns.columns, labels, sample_weight, modes=modes, alphabet=alphabet)
         cell = self._cell(alphabet, labels)
-        solver = Messages(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
-        leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
+        solver = Messages(tol=TOL, max_iter=self.max_iter)
+        leaves = expand_clusters(self.leaves, sample.shape, sample.n_observations)
         self.beta_ = choose_beta(self.beta, sample, cell)[0]
-        if self.merges is None and self.structure == "auto":
+        if named_auto(self.merges):
             if cell.n_answers is None:
-                raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
+                raise GinghamError("merges='auto' chooses by certificate: use a loss with finitely many answers.")
             inner, tied = max(leaves) if self.n_inner is None else self.n_inner, self._tied(len(leaves))
             choice = choose_tree(sample, cell, self.beta_, leaves, inner, tied, solver, rng, checkpoint)
             self.merges_: tuple[tuple[int | None, ...], ...] = choice.merges
@@ -189,7 +183,7 @@ class TreeCoClustering(GridPredictor):
         advise(sample)
         return self
 
-    def observed(self, *data: Any) -> Observed:
+    def _observed(self, *data: Any) -> Observed:
         """What its leaves meet, where they are counted; the combinations at its roots, where they have labels."""
         check_is_fitted(self)
         if self._is_density:
@@ -210,18 +204,20 @@ class TreeCoClustering(GridPredictor):
         if self._data is not None and not self._is_density:
             self.cell_moments_ = moments_of(self.posterior_, self._data)
 
-    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+    def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """Of combinations at the roots; of a density, how often a row is expected among as many as were fitted."""
         if not self._is_density:
             return predicted_by(self._grid(), codes, label, getattr(self, "cell_moments_", None))
         if any((code < 0).any() for code in codes):
-            raise GinghamError("A density of more than two columns recommends nothing: score_samples rates whole rows.")
+            raise GinghamError(
+                "A density of more than two columns cannot recommend items: score_samples scores whole rows."
+            )
         expected = np.exp(self.density_.log_density(list(codes))) * float(self.summary_.n_observed)
         return Predicted(expected, np.sqrt(expected))
 
     def explain(self, row: object, *, label: object = None) -> Explanation:
         """Why this prediction, as for every model; ids of the columns are taken together as they are at the roots."""
-        if not self._is_density and isinstance(row, (tuple, list)) and len(row) == len(self.item_modes()):
+        if not self._is_density and isinstance(row, (tuple, list)) and len(row) == len(self._item_modes()):
             tree, ids = cast(Tree, self.posterior_.structure), list(row)
             below = {tree.n_leaves + at: nodes for at, nodes in enumerate(tree.children)}
 
@@ -232,16 +228,16 @@ class TreeCoClustering(GridPredictor):
         return super().explain(row, label=label)
 
     def _sample_of(self, X: TableLike, y: None = None, sample_weight: ArrayLike | None = None) -> Sample:
-        """Tuples without labels in the model's own numbering."""
-        return Sample.of(self._columns(X, reset=False).columns, None, sample_weight, modes=self.item_modes())
+        """Observations without labels in the model's own numbering."""
+        return Sample.of(self._columns(X, reset=False).columns, None, sample_weight, modes=self._item_modes())
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
         """The same tree from some of the rows: clusters of its leaves (a density), or of combinations at its roots."""
-        model = clone(self).set_params(beta=self.beta_, merges=self.merges_, n_init=1, verbose=0)
+        model = clone(self).set_params(beta=self.beta_, merges=self.merges_, n_init=1)
         part = rows_of(sample, kept)
         model.fit(*part)
         if self._is_density:
-            found = zip(sample.modes, model.item_modes(), model.leaf_labels_)
+            found = zip(sample.modes, model._item_modes(), model.leaf_labels_)
             return Refit(tuple(renumbered(mode, own, labels) for mode, own, labels in found))
         theirs, _ = model._at_root(model.sample(*part), named=True)
         mine, _ = self._at_root(sample, named=True)
@@ -253,11 +249,17 @@ class TreeCoClustering(GridPredictor):
         return Refit(tuple(labels), said)
 
     def _fit_density(self, sample: Sample, rng: np.random.Generator) -> Self:
-        if self.merges is None and self.structure == "auto":
-            raise GinghamError("structure='auto' chooses by the certificate of a loss; give merges= for a density.")
-        tree, n_clusters = self._tree(sample, expand_clusters(self.leaves, sample.shape, sample.n_tuples))
         self.beta_ = DENSITY_BETA if self.beta is None else self.beta
-        self.density_ = Stages(self.beta_, self.n_init, self.max_iter).solve(tree, n_clusters, sample, rng)
+        stages = Stages(self.beta_, self.n_init, self.max_iter)
+        leaves = expand_clusters(self.leaves, sample.shape, sample.n_observations)
+        if named_auto(self.merges):
+            inner = max(leaves) if self.n_inner is None else self.n_inner
+            self.merges_ = choose_density_merges(sample, leaves, inner, replace(stages, n_init=1), rng)
+            price = sequence_price(len(leaves), self.merges_)
+            tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)), price)
+        else:
+            tree, n_clusters = self._tree(sample, leaves)
+        self.density_ = stages.solve(tree, n_clusters, sample, rng)
         self.interrupted_ = False  # Ctrl-C ends its kernel with an error
         return self
 
@@ -281,7 +283,7 @@ class TreeCoClustering(GridPredictor):
     def _leaf_modes(self, columns: Columns) -> list[Mode]:
         """One Mode per column; tied columns number their items together."""
         d = len(columns.columns)
-        names = columns.names or [f"mode{j}" for j in range(d)]
+        names = columns.names or default_names(d)
         modes = [Mode.of(column, name) for column, name in zip(columns.columns, names)]
         for group in self._tied(d):
             places = [j for j in group if j < d]
@@ -293,10 +295,10 @@ class TreeCoClustering(GridPredictor):
         return modes
 
     def _merges(self, leaves: Sequence[int]) -> tuple[tuple[int | None, ...], ...]:
-        if self.merges is not None:
+        if not isinstance(self.merges, str):
             return tuple(tuple(merge) for merge in self.merges)
-        if self.structure not in STRUCTURES:
-            raise GinghamError(f"structure={self.structure!r} is unknown; choose one of {', '.join(STRUCTURES)}.")
+        if self.merges != "pairs":
+            raise GinghamError(f"merges={self.merges!r} is unknown; give 'pairs', 'auto' or a sequence of merges.")
         width = max(leaves) if self.n_inner is None else self.n_inner
         top, merges = list(range(len(leaves))), []
         while len(top) > 2:
@@ -328,7 +330,7 @@ class TreeCoClustering(GridPredictor):
 
     # using
 
-    def item_modes(self) -> tuple[Mode, ...]:
+    def _item_modes(self) -> tuple[Mode, ...]:
         tree = self.density_.tree if self._is_density else self.posterior_.structure
         return tree.columns()
 

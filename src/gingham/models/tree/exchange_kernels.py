@@ -16,7 +16,7 @@ def exchange(
     """Raise Σ_slots N·I(slot) − size_weight·Σ_groups n·H(cluster sizes) by moving one item at a time.
 
     I(slot) = Σ_c T ln T − Σ_k Σ_c M_k ln M_k up to constants, with T the slot's table of clusters and
-    M_k its margins. Items of several slots, and an item at several places of one tuple, are moved
+    M_k its margins. Items of several slots, and an item at several places of one observation, are moved
     everywhere at once.
 
     Parameters
@@ -24,8 +24,8 @@ def exchange(
     labels : (n,) cluster of every item; not changed
     n_clusters : (n,) clusters open to every item; 1 for an item that stays where it is
     groups : (n,) which clustering an item belongs to
-    items : (P, K) items of every tuple, −1 beyond the order of its slot
-    slots, weights : (P,) table and count of every tuple
+    items : (P, K) items of every observation, −1 beyond the order of its slot
+    slots, weights : (P,) table and count of every observation
     offsets : (S + 1,) where each slot's table begins in the flat array of all cells
     strides : (S, K) step in that array per cluster of each place
     order : items in the order in which they are visited
@@ -61,14 +61,14 @@ def _exchange(  # type: ignore[no-untyped-def]
     labels, n_clusters, groups, items, slots, weights, offsets, strides, indptr, entries, size_weight, order,
     max_sweeps, widest,
 ):  # fmt: skip
-    n, n_tuples, places = len(labels), items.shape[0], items.shape[1]
+    n, n_observations, places = len(labels), items.shape[0], items.shape[1]
     n_slots = len(offsets) - 1
     table = np.zeros(offsets[n_slots])
     margins = np.zeros((n_slots, places, max(widest, labels.max() + 1)))
     sizes = np.zeros((groups.max() + 1, margins.shape[2]))
     for a in range(n):
         sizes[groups[a], labels[a]] += 1.0
-    for t in range(n_tuples):
+    for t in range(n_observations):
         at = offsets[slots[t]]
         for k in range(places):
             if items[t, k] >= 0:
@@ -103,7 +103,7 @@ def _exchange(  # type: ignore[no-untyped-def]
                         place = k
                     elif items[t, k] >= 0:
                         base += strides[slots[t], k] * labels[items[t, k]]
-                if times == 1 and merged[place, base] >= 0:  # same cell as an earlier tuple
+                if times == 1 and merged[place, base] >= 0:  # same cell as an earlier observation
                     amount[merged[place, base]] += weights[t]
                     continue
                 if times == 1:

@@ -24,7 +24,7 @@ class Messages:
     """Block descent on β N L̂ + Σ_tables items·Ī, leaves and inner nodes alike.
 
     A tree is a grid whose items are the combinations that occur below its roots, so only the roots
-    touch the tuples; below them, the cost of a combination plays the part of its features, and every
+    touch the observations; below them, the cost of a combination plays the part of its features, and every
     step is the same projection. Tables that stand at one node are minimised exactly; a table that
     stands at several (sequences) takes a damped step that is kept only when the objective falls.
     So at constant β the objective never rises.
@@ -38,7 +38,7 @@ class Messages:
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
-        begun = need_tree(start, "Message passing needs a tree; a grid wants the projection solver.")
+        begun = need_tree(start, "Message passing needs a tree: use the projection solver for a grid.")
         check_table([q.shape[1] for q in begun.factor(0)], problem.cells[0].features.size)
         plan = Plan(problem, begun, self.backend)
 
@@ -110,7 +110,7 @@ class TreeSweep:
         return loss
 
     def root_part(self, position: int) -> Floats:
-        """A[item of the root, features · clusters of the other roots]: the only pass over the tuples."""
+        """A[item of the root, features · clusters of the other roots]: the only pass over the observations."""
         plan = self.plan
         others = [self.messages[root] for j, root in enumerate(plan.tree.roots) if j != position]
         rows = plan.sample.rows(position, plan.cell.features)

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
+from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Floats, Ints
 from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior, need_tree, tree_of, unique_rows
 from gingham.data import Sample
+from gingham.engine.k_means import k_means
 from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError
-from gingham.fitting.starts import Start, k_means
+from gingham.fitting.starts import Start
 
 TREE_STARTS = ("spectral", "agreement", "random")
 FIRMNESS = 0.9  # probability of the k-means cluster
@@ -70,7 +72,7 @@ def from_tree(problem: Problem, posterior: Posterior) -> TreePosterior:
 def leaf_labels(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, kind: str) -> list[Ints]:
     """Clusters of the items of every leaf mode.
 
-    "spectral" looks at what a leaf says together with each other leaf; "agreement" at tuples that agree
+    "spectral" looks at what a leaf says together with each other leaf; "agreement" at observations that agree
     in all other leaves, the only pairs that see a parity (it needs such coincidences to be frequent).
     """
     tree, sample = tree_of(problem), problem.samples[0]
@@ -117,7 +119,7 @@ def from_leaf_labels(
     for mode, given in zip(modes, labels):
         assign[mode] = near(given, n_clusters[mode])
     d = tree.n_leaves
-    at = [assign[tree.tables[j]].argmax(axis=1)[sample.codes[j]] for j in range(d)]  # clusters in each tuple
+    at = [assign[tree.tables[j]].argmax(axis=1)[sample.codes[j]] for j in range(d)]  # clusters in each observation
     under = [{j} for j in range(d)]
     for children in tree.children:
         under.append(set().union(*(under[child] for child in children)))
@@ -185,8 +187,5 @@ def embed(matrix: Any, rank: int, rng: np.random.Generator, hollow: bool = False
             np.fill_diagonal(gram, 0.0)
         values, vectors = eigh(gram, subset_by_index=(n - rank, n - 1))
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-    basis = rng.standard_normal((matrix.shape[1], min(rank + 8, *matrix.shape)))
-    for _ in range(3):  # power steps of a randomised SVD
-        basis, _ = np.linalg.qr(matrix.T @ (matrix @ basis))
-    left, values, _ = np.linalg.svd(matrix @ basis, full_matrices=False)
-    return np.asarray((left * values)[:, :rank])
+    left, values, _ = randomized_svd(matrix, rank, n_iter=3, random_state=int(rng.integers(2**31 - 1)))
+    return np.asarray(left * values)

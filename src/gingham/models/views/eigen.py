@@ -10,6 +10,10 @@ instead; the leading solutions of that problem have c ≈ 0 and say nothing.)
 
 Since R_i = (I − K_i R_i)/τ_i, the same c are the leading eigenvectors of Σ K_i R_i/τ_i: regularised
 MAX-VAR kernel CCA.
+
+Where objects lack some views, each view's ridge regression knows its own objects only: the rows of the others are zero
+in K_i and in R_i, and c is scaled by W = Σ_i p_i/τ_i over Σ_i 1/τ_i (p_i says who has view i), Σ R_i c = W c/γ, so that
+every description counts alike and not every object.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, eigh, lapack, solve_triangular
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from gingham.arrays import Floats
+from gingham.arrays import Bools, Floats
 from gingham.errors import GinghamError
 
 LANCZOS_FROM = 400  # below this size a dense eigensolver is quicker than Lanczos iterations
@@ -40,41 +44,61 @@ class Components:
     coefficients: tuple[Floats, ...]  # per view, on the columns of its kernel or of its features, (…, n_components)
 
 
-def parallel_sum(kernels: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
+def parallel_sum(
+    kernels: Sequence[Floats], ridges: Sequence[float], n_components: int, present: Sequence[Bools]
+) -> Components:
     """The leading eigenvectors of the parallel sum of kernels: (Σ_i R_i) c = c/γ.
 
     Kernels (n, n) are centred, ridges τ_i > 0 in their units. There are at most n − 1 components: the constant vector
     is shared by all centred kernels and is the last. One Cholesky factorisation and inverse per view (n³ flops), one
     eigenproblem whatever their number.
     """
-    n = len(kernels[0])
     factors = [_factor(kernel, ridge) for kernel, ridge in zip(kernels, ridges)]
-    total = np.zeros((n, n), order="F")
-    for factor in factors:
-        total += lapack.dpotri(factor, lower=1)[0]  # R_i; only the lower triangle is meaningful
-    inverse_gamma, consensus = extreme_eigenpairs(total, n_components, largest=False)
-    coefficients = tuple(cho_solve((factor, True), consensus) for factor in factors)  # α_i = R_i c
+    (invert,) = lapack.get_lapack_funcs(("potri",), factors)
+    total = np.zeros_like(factors[0])
+    for factor, ridge, has in zip(factors, ridges, present):
+        total += invert(factor, lower=1)[0]  # R_i; only the lower triangle is meaningful
+        absent = np.flatnonzero(~has)
+        total[absent, absent] -= 1.0 / ridge
+    root = np.sqrt(described(present, ridges)).astype(total.dtype)
+    total /= root[:, None] * root
+    inverse_gamma, vectors = extreme_eigenpairs(total, n_components, largest=False)
+    consensus = vectors / root[:, None]
+    coefficients = tuple(  # α_i = R_i c
+        cho_solve((factor, True), consensus * has[:, None]) for factor, has in zip(factors, present)
+    )
     return Components(1.0 / inverse_gamma, consensus, coefficients)
 
 
-def parallel_sum_of_features(features: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
+def parallel_sum_of_features(
+    features: Sequence[Floats], ridges: Sequence[float], n_components: int, present: Sequence[Bools]
+) -> Components:
     """The same for kernels K_i = Φ_i Φ_iᵀ given by centred features; no n × n matrix is formed.
 
     Σ K_i R_i/τ_i = M Mᵀ with M_i = Φ_i L_i⁻ᵀ/√τ_i and L_i L_iᵀ = Φ_iᵀΦ_i + τ_i I, so that the small matrix
     MᵀM, of the size of all features together, has the same eigenvalues w, and 1/γ = Σ 1/τ_i − w.
     """
     whitened, factors = _whitened(features, ridges)
-    stacked = np.hstack([block / np.sqrt(ridge) for block, ridge in zip(whitened, ridges)])
+    root = np.sqrt(described(present, ridges))[:, None]
+    stacked = np.hstack([block / np.sqrt(ridge) for block, ridge in zip(whitened, ridges)]) / root
     _limit(n_components, stacked.shape[1])
     w, small = extreme_eigenpairs(stacked.T @ stacked, n_components, largest=True)
     positive = np.maximum(w, np.finfo(float).tiny)
-    consensus = stacked @ (small / np.sqrt(positive))
+    consensus = stacked @ (small / np.sqrt(positive)) / root
     coefficients = tuple(cho_solve((factor, True), phi.T @ consensus) for phi, factor in zip(features, factors))
     gamma = 1.0 / np.maximum(sum(1.0 / r for r in ridges) - w, np.finfo(float).tiny)
     return Components(gamma, consensus, coefficients)
 
 
-def canonical_correlations(features: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
+def described(present: Sequence[Bools], ridges: Sequence[float]) -> Floats:
+    """W: how much of the views describes each object, 1 where all do."""
+    weights = 1.0 / np.asarray(ridges)
+    return np.asarray(weights @ np.stack(present) / weights.sum())
+
+
+def canonical_correlations(
+    features: Sequence[Floats], ridges: Sequence[float], n_components: int, present: Sequence[Bools]
+) -> Components:
     """Multi-view kernel CCA on features: max Σ_{i≠j} w_iᵀΦ_iᵀΦ_j w_j with Σ w_iᵀ(Φ_iᵀΦ_i + τ_i I) w_i = 1.
 
     The block problem of Bach and Jordan, as large as all features together: for exact kernels
@@ -92,8 +116,8 @@ def canonical_correlations(features: Sequence[Floats], ridges: Sequence[float], 
     coefficients = tuple(
         solve_triangular(factor, small[part], lower=True, trans="T") for factor, part in zip(factors, parts)
     )
-    consensus = np.mean([phi @ w for phi, w in zip(features, coefficients)], axis=0)
-    return Components(strengths, consensus, coefficients)
+    scores = sum(phi @ w for phi, w in zip(features, coefficients))
+    return Components(strengths, scores / np.sum(present, axis=0)[:, None], coefficients)
 
 
 def features_of_kernel(kernel: Floats) -> tuple[Floats, Floats]:
@@ -116,8 +140,9 @@ def extreme_eigenpairs(matrix: Floats, count: int, largest: bool) -> tuple[Float
     found = None
     if n >= LANCZOS_FROM and count <= LANCZOS_SHARE * n:
         fortran = np.asfortranarray(matrix)
-        operator = LinearOperator((n, n), matvec=lambda v: blas.dsymv(1.0, fortran, v.ravel(), lower=1), dtype=float)
-        start = np.random.default_rng(0).standard_normal(n)  # fixed: the answer must not vary
+        (times,) = blas.get_blas_funcs(("symv",), (fortran,))
+        operator = LinearOperator((n, n), matvec=lambda v: times(1.0, fortran, v.ravel(), lower=1), dtype=matrix.dtype)
+        start = np.random.default_rng(0).standard_normal(n).astype(matrix.dtype)  # fixed: the answer must not vary
         with suppress(ArpackError):  # no convergence: clustered eigenvalues
             found = eigsh(operator, k=count, which="LA" if largest else "SA", v0=start)
     if found is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -11,22 +11,32 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Tags, TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
-from gingham.data.views import as_view, as_views, feature_names, objects_of, per_view
+from gingham.data.views import (
+    Matrix,
+    as_view,
+    as_views,
+    densely,
+    feature_names,
+    objects_of,
+    per_view,
+    which_views,
+)
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.base import Persistent
 from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
 from gingham.models.views.representations import as_kernels
-from gingham.models.views.retrieval import component_weights, mean_over_views, nearest
+from gingham.models.views.retrieval import component_weights, mean_reciprocal_ranks, nearest
 from gingham.summary.values import Observed, Relation
 
 if TYPE_CHECKING:
-    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.item_tables import ItemInfo
 
 MOST_FEATURES = 600  # of all views together that a summary speaks of
+CHOOSING = 2000  # objects that choose ridge and components where only products with the views are taken
 
 
 @dataclass(eq=False, repr=False)
@@ -34,7 +44,7 @@ class ViewsModel(Persistent):
     """Everything but the eigenproblem, which a subclass names in ``_method``."""
 
     _saved_attributes = (
-        "functions_", "n_components_", "ridge_", "strengths_", "consensus_", "n_views_", "correlations_", "spread_",
+        "_functions", "n_components_", "ridge_", "strengths_", "consensus_", "correlations_", "spread_",
         "labels_",
     )  # fmt: skip
     choice_ = cast("heldout.RidgeChoice | None", None)
@@ -46,7 +56,6 @@ class ViewsModel(Persistent):
     ridge: Any = None
     kernel_params: Any = None
     solver: str = "auto"
-    n_landmarks: int = 500
     weighting: float = 0.5
     background: float = 0.0
     cv: int = 3
@@ -63,6 +72,7 @@ class ViewsModel(Persistent):
         views: Sequence[TableLike | None],
         y: object = None,
         *,
+        present: ArrayLike | None = None,
         names: Sequence[object] | None = None,
         item_info: ItemInfo | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
@@ -74,68 +84,84 @@ class ViewsModel(Persistent):
         views : list of array-like, scipy sparse matrix or data frame, each of shape (n_samples, n_features_i)
             Row r of every view describes object r. With ``kernel="precomputed"``, (n_samples, n_samples).
         y : ignored
+        present : Boolean array of shape (n_samples, n_views), optional
+            Which objects have which view, where some lack some; their rows in a view they lack are not read. Every
+            object needs one view, and what it lacks, ``transform`` and ``retrieve`` still say of it from the others.
         names : sequence of n_samples names of the objects, optional
         item_info : mapping {"object": frame}, optional
             What is known of the objects, a row each; for summaries only, see :func:`gingham.summarize`.
         checkpoint : Checkpoint, optional
             Keeps which folds are done, see ``gingham.fitting.checkpoints``.
         """
-        matrices = as_views(views, at_least=2)
-        checkpoint.bound_to(self, list(views))
+        has = which_views(present, len(views))
+        matrices = as_views(views, at_least=2, present=has)
+        checkpoint.bound_to(self, list(views), present)
         if matrices[0].shape[0] < 3:
             raise GinghamError(f"{matrices[0].shape[0]} object(s) cannot be correlated: three or more are needed.")
         kernels = as_kernels(self.kernel, self.kernel_params, len(matrices))
         ridges = self._ridges(len(matrices))
         settings = self._settings()
-        n_components = self.n_components
+        having = None if has is None else list(has.T)
+        representations = multiview.represent(matrices, kernels, settings, having)
         self.choice_ = None
+        n_components, self.ridge_ = self.n_components, ridges[0]
         if len(ridges) > 1 or n_components is None:
-            rule = (settings, type(self)._method, self.cv, self.weighting, checkpoint)
-            self.choice_ = heldout.choose(matrices, kernels, ridges, n_components, *rule)
-            ridges, n_components = [self.choice_.ridges], self.choice_.n_components
-        representations = multiview.represent(matrices, kernels, settings)
-        shared = multiview.solve(representations, ridges[0], n_components, settings, type(self)._method)
-        self.n_components_, self.ridge_, self.n_views_ = n_components, ridges[0], len(matrices)
-        self.strengths_, self.consensus_, self.functions_ = shared.strengths, shared.consensus, shared.functions
+            tried = representations
+            if representations[0].products is not None:  # too wide and too many: some objects choose
+                some = np.sort(np.random.default_rng(settings.seed).permutation(matrices[0].shape[0])[:CHOOSING])
+                parts = [matrix[some] for matrix in matrices]
+                having = None if having is None else [each[some] for each in having]
+                tried = multiview.represent(parts, kernels, replace(settings, solver="exact"), having)
+            self.choice_ = heldout.choose(
+                tried, ridges, n_components, settings, type(self)._method, self.cv, self.weighting, checkpoint
+            )
+            self.ridge_, n_components = self.choice_.ridges, self.choice_.n_components
+        found = multiview.solve(representations, self.ridge_, n_components, settings, type(self)._method)
+        self.n_components_ = n_components
+        self.strengths_, self.consensus_ = found.strengths, found.consensus
+        self._functions = tuple(r.score_function(own) for r, own in zip(representations, found.coefficients))
         self.n_features_in_ = [int(matrix.shape[1]) for matrix in matrices]
         self.feature_names_in_ = [feature_names(view) for view in views]
-        scores = [score(matrix) for score, matrix in zip(shared.functions, matrices)]
+        scores = self._scores_where(matrices, has)
         self.correlations_ = multiview.mean_correlations(scores)
-        self.spread_ = np.mean(scores, axis=0).std(axis=0)
-        self.labels_ = self._labels(np.mean(scores, axis=0))
+        self.spread_ = np.nanmean(scores, axis=0).std(axis=0)
+        self.labels_ = self._labels(np.nanmean(scores, axis=0))
         size = sum(matrix.shape[0] * matrix.shape[1] for matrix in matrices)
-        self._remember((matrices, names), size, item_info, (objects_of(matrices),))
+        self._remember((matrices, names, has), size, item_info, (objects_of(matrices),))
         return self
 
-    def observed(self, *data: Any) -> Observed:
+    def _scores_where(self, matrices: Sequence[Matrix], has: Bools | None) -> list[Floats]:
+        """Scores of every view, NaN for objects that lack it."""
+        every = [score(matrix) for score, matrix in zip(self._functions, matrices)]
+        return every if has is None else [np.where(own[:, None], each, np.nan) for each, own in zip(every, has.T)]
+
+    def _observed(self, *data: Any) -> Observed:
         """Objects by their clusters × features by the component they go with, in standard deviations."""
         check_is_fitted(self)
-        matrices, names = (
-            (as_views(data[0], at_least=2), None) if data else self._remembered("gg.summarize(model, views)")
+        matrices, names, has = (
+            (as_views(data[0], at_least=2), None, None) if data else self._remembered("gg.summarize(model, views)")
         )
-        if any(function.inputs.kernel.function == "precomputed" for function in self.functions_):
-            raise GinghamError("Kernels that were computed beforehand have no features that could be read.")
-        n, d = matrices[0].shape[0], len(self.functions_)
-        mean = np.mean([score(matrix) for score, matrix in zip(self.functions_, matrices)], axis=0)
-        labels = self._labels(mean)
+        if any(function.inputs.kernel.function == "precomputed" for function in self._functions):
+            raise GinghamError("Precomputed kernels have no features to show.")
+        n, d = matrices[0].shape[0], len(self._functions)
+        mean = np.nanmean(self._scores_where(matrices, has), axis=0)
         parts, titles = [], []
         for number, matrix in enumerate(matrices):
             known = self.feature_names_in_[number] if hasattr(self, "feature_names_in_") else None
             own = [f"{number + 1}.{j}" for j in range(matrix.shape[1])] if known is None else [str(k) for k in known]
-            dense = matrix[:, : MOST_FEATURES // d]
-            dense = np.asarray(dense.toarray() if hasattr(dense, "toarray") else dense, dtype=np.float64)
-            parts.append((dense - dense.mean(axis=0)) / np.maximum(dense.std(axis=0), 1e-12))
+            dense = densely(matrix[:, : MOST_FEATURES // d])
+            there = np.ones(n, dtype=bool) if has is None else has[:, number]
+            spread = np.maximum(dense[there].std(axis=0), 1e-12)
+            parts.append((dense - dense[there].mean(axis=0)) / spread * there[:, None])
             titles += own[: dense.shape[1]]
         values = np.hstack(parts)
         spread = np.where(mean.std(axis=0) > 0, mean.std(axis=0), 1.0)
         goes_with = np.abs(values.T @ (mean / spread)).argmax(axis=1)
         rows, columns = np.indices(values.shape, dtype=np.int32).reshape(2, -1)
         relation = Relation((0, 1), (rows, columns), "difference", values.ravel(), label="value")
-        modes = (
-            Mode("object", np.arange(n) if names is None else np.asarray(names)),
-            Mode("feature", np.array(titles)),
-        )
-        return Observed(modes, (relation,), (labels + 1, goes_with), given=(True, True))
+        objects = Mode("object", np.arange(n) if names is None else np.asarray(names))
+        modes = (objects, Mode("feature", np.array(titles)))
+        return Observed(modes, (relation,), (self._labels(mean) + 1, goes_with), given=(True, True))
 
     def transform(self, views: Sequence[TableLike | None]) -> list[Any]:
         """Scores of every view, a list of arrays (or frames, see ``set_output``) of shape (n, n_components_).
@@ -151,9 +177,9 @@ class ViewsModel(Persistent):
     def scores(self, view: int, X: TableLike) -> Floats:
         """F_view(x) of objects seen in one view only, shape (n, n_components_)."""
         check_is_fitted(self)
-        if not 0 <= view < self.n_views_:
-            raise GinghamError(f"There is no view {view}: views are numbered 0 to {self.n_views_ - 1}.")
-        return self.functions_[int(view)](as_view(X, f"view {view}"))
+        if not 0 <= view < len(self._functions):
+            raise GinghamError(f"There is no view {view}: views are numbered 0 to {len(self._functions) - 1}.")
+        return self._functions[int(view)](as_view(X, f"view {view}"))
 
     def predict(self, views: Sequence[TableLike | None]) -> Ints:
         """Cluster of new objects from the views that were observed (None for the others), −1 for background."""
@@ -191,9 +217,9 @@ class ViewsModel(Persistent):
     def mrr(self, views: Sequence[TableLike | None]) -> float:
         """Mean reciprocal rank of the mate among all rows, averaged over ordered pairs of views: P3 (41)."""
         check_is_fitted(self)
-        matrices = as_views(views, at_least=self.n_views_)
+        matrices = as_views(views, at_least=len(self._functions))
         embedded = [self._embedded(number, matrix) for number, matrix in enumerate(matrices)]
-        return mean_over_views(embedded)
+        return float(mean_reciprocal_ranks(embedded, (self.n_components_,))[0])
 
     def score(self, views: Sequence[TableLike | None], y: object = None) -> float:
         """Mean correlation of the components on the given objects: what cross-validation maximises."""
@@ -215,7 +241,7 @@ class ViewsModel(Persistent):
     def coef_(self) -> list[Floats | None]:
         """Weights of the features, shape (n_features_i, n_components_), for linear kernels; None for others."""
         check_is_fitted(self)
-        return [f.weights if f.inputs.kernel.linear else None for f in self.functions_]
+        return [f.weights if f.inputs.kernel.linear else None for f in self._functions]
 
     def _ridges(self, n_views: int) -> list[tuple[float, ...]]:
         """Candidate ridges, each one number per view."""
@@ -229,21 +255,19 @@ class ViewsModel(Persistent):
     def _settings(self) -> multiview.Settings:
         count = self.n_components
         if count is not None and (isinstance(count, bool) or int(count) != count or count < 1):
-            raise GinghamError(f"n_components={count!r} must be a whole number of at least 1, or None to choose it.")
-        if int(self.n_landmarks) < 1:
-            raise GinghamError(f"n_landmarks={self.n_landmarks} must be at least 1.")
+            raise GinghamError(f"n_components={count!r} must be an integer ≥ 1, or None to choose it.")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return multiview.Settings(self.solver, int(self.n_landmarks), seed)
+        return multiview.Settings(self.solver, seed)
 
     def _scored(self, views: Sequence[TableLike | None], missing: bool = True) -> list[tuple[Any, Any]]:
         """(scores, view as given) of every view."""
         check_is_fitted(self)
-        matrices = as_views(views, at_least=self.n_views_, missing=missing)
-        if len(matrices) != self.n_views_:
-            raise GinghamError(f"{len(matrices)} views given, {self.n_views_} were fitted.")
+        matrices = as_views(views, at_least=len(self._functions), missing=missing)
+        if len(matrices) != len(self._functions):
+            raise GinghamError(f"{len(matrices)} views given, {len(self._functions)} were fitted.")
         return [
             (None if matrix is None else function(matrix), view)
-            for function, matrix, view in zip(self.functions_, matrices, views)
+            for function, matrix, view in zip(self._functions, matrices, views)
         ]
 
     def _embedded(self, view: int, X: TableLike) -> Floats:
@@ -288,11 +312,10 @@ class PairwiseClusterAnalysis(ViewsModel):
         Clusters against a background need 1 or more.
     kernel_params : dict or list of dict, optional
         Parameters of the kernels, for instance ``{"gamma": 0.1}``.
-    solver : {"auto", "exact", "nystroem", "primal"}
-        "exact" holds the n × n kernels, "nystroem" a few landmarks, "primal" (linear kernels) only products with
-        the views. "auto": exact up to 4000 objects, beyond that primal for linear kernels and Nyström for others.
-    n_landmarks : int
-        Landmarks of the Nyström solver.
+    solver : {"auto", "exact", "primal"}
+        "exact" holds the n × n kernels, "primal" (linear kernels) only products with the views. "auto": primal for
+        linear kernels of more than 4000 objects. Of more objects with other kernels, give features that stand for the
+        kernel (``sklearn.kernel_approximation.Nystroem``) as views with a linear kernel.
     weighting : float
         Retrieval weights component c by (γ_c/γ_0)^weighting.
     background : float
@@ -300,7 +323,7 @@ class PairwiseClusterAnalysis(ViewsModel):
     cv : int
         Folds when ridge or n_components is chosen.
     random_state : int, RandomState or None
-        Folds, landmarks, the first Krylov block.
+        Folds, the first Krylov block.
 
     Attributes
     ----------

@@ -7,6 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self, cast
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import rel_entr, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -26,13 +28,16 @@ class ExplanatoryClustering(Saved, BaseEstimator):
     r"""Which of these given clusters explain the data? Weights Q over indicator functions, P3 (14) and (29).
 
     A *cluster* is an indicator f(x); a *pairwise cluster* has one in every view, and an object contradicts it when
-    they disagree. Weights minimise ``penalty``·‖Q‖² plus the expected contradiction E_Q P̂(f ≠ g) (with one view:
-    minus the explanatory power E_Q P̂(f = 1)) over the simplex, a quadratic program solved exactly.
+    they disagree. Weights minimise the expected contradiction E_Q P̂(f ≠ g) (with one view: minus the explanatory power
+    E_Q P̂(f = 1)) over the simplex: under KL(Q‖P) ≤ ω, which Gibbs weights solve, or plus ``penalty``·‖Q‖², a quadratic
+    program; both exactly.
 
     Parameters
     ----------
     penalty : float
-        Large: all clusters alike; small: only the best.
+        Large: all clusters alike; small: only the best. It plays no part where ``divergence`` is given.
+    divergence : float, optional
+        ω, the largest KL(Q‖P) in nats: P3 (9)-(10) and (27)-(28), as printed. 0: the prior; large: only the best.
     pairs : {"matched", "all"}
         Column c of every view is one pairwise cluster, or (two views) every column of the first is paired with
         every column of the second, as in P3's figure 2.
@@ -71,6 +76,7 @@ class ExplanatoryClustering(Saved, BaseEstimator):
 
     penalty: float = 1.0
     _: KW_ONLY
+    divergence: float | None = None
     pairs: str = "matched"
     realizable: bool = False
     min_coverage: float = 0.0
@@ -81,7 +87,7 @@ class ExplanatoryClustering(Saved, BaseEstimator):
         tags.input_tags.two_d_array = False  # indicators of clusters, false or true: one matrix per view
         return tags
 
-    def to_file(self) -> storage.State:
+    def _to_file(self) -> storage.State:
         """Parameters and fitted attributes."""
         check_is_fitted(self)
         return {
@@ -90,7 +96,7 @@ class ExplanatoryClustering(Saved, BaseEstimator):
         }
 
     @classmethod
-    def from_file(cls, state: storage.State) -> Self:
+    def _from_file(cls, state: storage.State) -> Self:
         model = cls(**state["params"])
         for name in cls._saved_attributes:
             setattr(model, name, state["fitted"][name])
@@ -108,6 +114,8 @@ class ExplanatoryClustering(Saved, BaseEstimator):
         """
         if not self.penalty > 0:
             raise GinghamError(f"penalty={self.penalty} must be positive.")
+        if self.divergence is not None and not self.divergence >= 0:
+            raise GinghamError(f"divergence={self.divergence} must not be negative.")
         indicators = self._indicators(memberships)
         every_pair = self._every_pair(indicators)
         risks, coverages = contradiction(indicators, every_pair), coverage(indicators, every_pair)
@@ -116,7 +124,10 @@ class ExplanatoryClustering(Saved, BaseEstimator):
         if self.realizable:
             excluded |= risks > 0
         costs = np.where(excluded, np.inf, 0.0 if self.realizable else risks)
-        weights = simplex_weights(costs, prior, self.penalty)
+        if self.divergence is None:
+            weights = simplex_weights(costs, prior, self.penalty)
+        else:
+            weights = gibbs_weights(costs, prior, self.divergence)
         self.n_views_ = len(indicators)
         self.n_clusters_in_ = tuple(m.shape[1] for m in indicators)
         shape = self.n_clusters_in_ if every_pair else (len(risks),)
@@ -197,14 +208,6 @@ class ExplanatoryClustering(Saved, BaseEstimator):
         total = votes.sum(axis=1, keepdims=True)
         return np.divide(votes, total, out=np.zeros_like(votes), where=total > 0)
 
-    @property
-    def active_(self) -> Ints:
-        """Clusters with weight (flat positions), heaviest first."""
-        check_is_fitted(self, "weights_")
-        weights = self.weights_.ravel()
-        order = np.argsort(-weights, kind="stable")
-        return order[weights[order] > 0]
-
     def _every_pair(self, indicators: Sequence[Bools] | Sequence[Floats]) -> bool:
         if self.pairs not in ("matched", "all"):
             raise GinghamError(f"pairs={self.pairs!r} is unknown: use 'matched' or 'all'.")
@@ -278,15 +281,50 @@ def simplex_weights(costs: Floats, prior: Floats, penalty: float) -> Floats:
     """
     width = len(prior) * prior / (2.0 * penalty)
     order = np.argsort(costs, kind="stable")
-    order = order[np.isfinite(costs[order])]
-    if not len(order):
-        raise GinghamError("No cluster is left to give weight to: lower min_coverage, or allow contradictions.")
+    order = order[: len(_left(costs))]
     cost, slope = costs[order], width[order]
     levels = (1.0 + np.cumsum(slope * cost)) / np.cumsum(slope)  # ν if the cheapest k clusters have weight
     level = levels[np.flatnonzero(levels > cost)[-1]]
     weights = np.zeros_like(costs)
     weights[order] = slope * np.maximum(level - cost, 0.0)
     return weights / weights.sum()
+
+
+def gibbs_weights(costs: Floats, prior: Floats, divergence: float) -> Floats:
+    """argmin_s Σ s_j cost_j over s ≥ 0, Σ s = 1 with KL(s‖P) ≤ ω: P3 (9)-(10).
+
+    The solution is s_j ∝ P_j exp(−η cost_j), with the η at which the constraint binds; where no η reaches ω, the prior
+    among the cheapest. An infinite cost excludes a cluster, and P is then that of the others, which an ω below their
+    share −ln P(others) still gets.
+    """
+    left = _left(costs)
+    cost, base = costs[left] - costs[left].min(), np.log(prior[left])
+
+    def tilted(eta: float) -> Floats:
+        return np.asarray(softmax(base - eta * cost))
+
+    def excess(eta: float) -> float:
+        s = tilted(eta)
+        return float(rel_entr(s, prior[left]).sum()) - divergence
+
+    cheapest = np.where(cost == 0, prior[left], 0.0)
+    weights = np.zeros_like(costs)
+    if -np.log(cheapest.sum()) <= divergence:
+        weights[left] = cheapest / cheapest.sum()
+        return weights
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2.0
+    weights[left] = tilted(float(brentq(excess, 0.0, high, xtol=1e-12 * high)) if excess(0.0) < 0 else 0.0)
+    return weights
+
+
+def _left(costs: Floats) -> Ints:
+    """The clusters that may have weight."""
+    left = np.flatnonzero(np.isfinite(costs))
+    if not len(left):
+        raise GinghamError("No cluster is left to give weight to: lower min_coverage, or allow contradictions.")
+    return left
 
 
 def contradiction(memberships: Sequence[Bools], every_pair: bool) -> Floats:

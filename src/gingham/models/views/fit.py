@@ -4,97 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from gingham.arrays import Floats
+from gingham.arrays import Bools, Floats
 from gingham.data.views import Matrix
 from gingham.errors import GinghamError
 from gingham.models.views import eigen
 from gingham.models.views.primal import parallel_sum_of_products
-from gingham.models.views.representations import Kernel, Representation, ScoreFunction, exact, nystroem, primal
+from gingham.models.views.representations import Kernel, Representation, exact, primal
 
-SOLVERS = ("auto", "exact", "nystroem", "primal")
+SOLVERS = ("auto", "exact", "primal")
 EXACT_UP_TO = 4000  # objects up to which solver="auto" holds kernels exactly
 NARROW = 1000  # linear views with at most so many features are held as dense features
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the views are held: the solver, the landmarks a view may have, and the seed that draws them."""
+    """How the views are held, and the seed of the first Krylov block."""
 
     solver: str = "auto"
-    n_landmarks: int = 500
     seed: int = 0
 
 
 Method = Callable[[Sequence[Representation], Sequence[float], int, Settings], eigen.Components]
 
 
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """Components of a fit: ``functions[i](X)`` scores new objects of view i, shape (rows, n_components).
+def represent(
+    views: Sequence[Matrix], kernels: Sequence[Kernel], settings: Settings, present: Sequence[Bools] | None = None
+) -> list[Representation]:
+    """A representation of every view, of which ``present`` says which objects have it (all by default).
 
-    Scores are in units in which the consensus has mean square one over the training objects, and the sign of a
-    component is such that its heavier tail, where a cluster sits, is positive.
-    """
-
-    strengths: Floats
-    consensus: Floats
-    functions: tuple[ScoreFunction, ...]
-
-
-def represent(views: Sequence[Matrix], kernels: Sequence[Kernel], settings: Settings) -> list[Representation]:
-    """A representation of every view.
-
-    ``solver="auto"`` is exact up to 4000 objects; beyond, primal if all kernels are linear and Nyström if not.
+    ``solver="auto"`` is exact up to 4000 objects and where a kernel is not linear; beyond, primal.
     """
     solver, n = settings.solver, views[0].shape[0]
     if solver not in SOLVERS:
         raise GinghamError(f"Unknown solver {solver!r}: use one of {', '.join(SOLVERS)}.")
+    having = [np.ones(n, dtype=bool)] * len(views) if present is None else present
     curved = [kernel.name for kernel in kernels if not kernel.linear]
     if solver == "auto":
-        solver = "exact" if n <= EXACT_UP_TO else "nystroem" if curved else "primal"
+        solver = "primal" if n > EXACT_UP_TO and not curved else "exact"
+    every = list(zip(views, kernels, having))
     if solver == "exact":
-        return [exact(view, kernel) for view, kernel in zip(views, kernels)]
-    if solver == "primal":
-        if curved:
-            raise GinghamError(f"solver='primal' needs linear kernels; that of {curved[0]} is not: use 'nystroem'.")
-        dense = all(view.shape[1] <= NARROW for view in views)
-        return [primal(view, kernel, dense) for view, kernel in zip(views, kernels)]
-    # The same landmarks in every view: an object is known by all of its descriptions.
-    landmarks = np.sort(np.random.default_rng(settings.seed).permutation(n)[: settings.n_landmarks])
-    return [nystroem(view, kernel, landmarks) for view, kernel in zip(views, kernels)]
+        return [exact(*each) for each in every]
+    if curved:
+        raise GinghamError(f"solver='primal' needs linear kernels; that of {curved[0]} is not: use 'exact'.")
+    dense = all(view.shape[1] <= NARROW for view in views)
+    return [primal(view, kernel, dense, has) for view, kernel, has in every]
 
 
 def pairwise(
     representations: Sequence[Representation], ridges: Sequence[float], n_components: int, settings: Settings
 ) -> eigen.Components:
     """Pairwise cluster analysis: the parallel sum."""
+    present = [r.present for r in representations]
     grams = [r.gram for r in representations if r.gram is not None]
     if grams:
-        return eigen.parallel_sum(grams, ridges, n_components)
+        return eigen.parallel_sum(grams, ridges, n_components, present)
     products = [r.products for r in representations if r.products is not None]
     if products:
         return parallel_sum_of_products(products, ridges, n_components, settings.seed)
     features = [r.features for r in representations if r.features is not None]
-    return eigen.parallel_sum_of_features(features, ridges, n_components)
+    return eigen.parallel_sum_of_features(features, ridges, n_components, present)
 
 
 def correlated(
     representations: Sequence[Representation], ridges: Sequence[float], n_components: int, settings: Settings
 ) -> eigen.Components:
     """Multi-view kernel CCA, the block problem."""
+    present = [r.present for r in representations]
     features = [r.features for r in representations if r.features is not None]
     if features:
-        return eigen.canonical_correlations(features, ridges, n_components)
+        return eigen.canonical_correlations(features, ridges, n_components, present)
     grams = [r.gram for r in representations if r.gram is not None]
     if not grams:
         raise GinghamError(
-            "Kernel CCA of many objects with wide views needs solver='nystroem', or PairwiseClusterAnalysis."
+            "Kernel CCA of many objects needs narrow views: reduce them first, or use PairwiseClusterAnalysis."
         )
     pairs = [eigen.features_of_kernel(gram) for gram in grams]
-    solved = eigen.canonical_correlations([phi for phi, _ in pairs], ridges, n_components)
+    solved = eigen.canonical_correlations([phi for phi, _ in pairs], ridges, n_components, present)
     columns = tuple(to_columns @ w for (_, to_columns), w in zip(pairs, solved.coefficients))
     return eigen.Components(solved.strengths, solved.consensus, columns)
 
@@ -105,8 +94,11 @@ def solve(
     n_components: int,
     settings: Settings,
     method: Method = pairwise,
-) -> Shared:
-    """Solve and normalise; see :class:`Shared` for the units."""
+) -> eigen.Components:
+    """Components in units in which the consensus has mean square one over the training objects.
+
+    The sign of a component is such that its heavier tail, where a cluster sits, is positive.
+    """
     limit = max_components(representations)
     if not 1 <= n_components <= limit:
         raise GinghamError(
@@ -117,30 +109,34 @@ def solve(
     spread = np.sqrt(np.mean(found.consensus**2, axis=0))
     tail = np.where(np.sum(found.consensus**3, axis=0) < 0, -1.0, 1.0)
     unit = tail / np.where(spread > 0, spread, 1.0)
-    functions = tuple(r.score_function(a * unit) for r, a in zip(representations, found.coefficients))
-    return Shared(found.strengths, found.consensus * unit, functions)
+    return eigen.Components(found.strengths, found.consensus * unit, tuple(a * unit for a in found.coefficients))
 
 
 def max_components(representations: Sequence[Representation]) -> int:
     """How many components can be asked for."""
-    return min(representations[0].n_samples - 1, sum(r.rank for r in representations))
+    return min(len(representations[0].present) - 1, sum(r.rank for r in representations))
 
 
 def pair_correlations(scores: Sequence[Floats]) -> Floats:
-    """ρ of the scores of every two views, shape (n_components, n_views, n_views).
+    """ρ of the scores of every two views, shape (n_components, n_views, n_views), over objects that have both.
 
-    ρ = αᵀK_aK_bβ / √(αᵀK_a²α · βᵀK_b²β); P3's (39) divides by αᵀK_aα instead and is not a correlation.
+    Objects that lack a view have NaN. ρ = αᵀK_aK_bβ / √(αᵀK_a²α · βᵀK_b²β); P3's (39) divides by αᵀK_aα instead and
+    is not a correlation.
     """
-    stacked = np.stack(scores)
-    centred = stacked - stacked.mean(axis=1, keepdims=True)
-    products = np.einsum("inc,jnc->cij", centred, centred, optimize=True)
-    size = np.sqrt(np.einsum("cii->ci", products))
-    norm = size[:, :, None] * size[:, None, :]
-    return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
+    table = np.tile(np.eye(len(scores)), (scores[0].shape[1], 1, 1))
+    for a, b in combinations(range(len(scores)), 2):
+        both = ~(np.isnan(scores[a][:, 0]) | np.isnan(scores[b][:, 0]))
+        if not both.any():
+            continue
+        first, second = (each[both] - each[both].mean(axis=0) for each in (scores[a], scores[b]))
+        product = np.einsum("nc,nc->c", first, second)
+        size = np.sqrt(np.einsum("nc,nc->c", first, first) * np.einsum("nc,nc->c", second, second))
+        table[:, a, b] = table[:, b, a] = np.divide(product, size, out=np.zeros_like(product), where=size > 0)
+    return table
 
 
 def mean_correlations(scores: Sequence[Floats]) -> Floats:
     """ρ averaged over all pairs of different views, shape (n_components,)."""
     table = pair_correlations(scores)
     upper = np.triu_indices(table.shape[1], 1)
-    return table[:, upper[0], upper[1]].mean(axis=1)
+    return np.asarray(table[:, upper[0], upper[1]].mean(axis=1))

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeVar
 
 import numpy as np
-from joblib import cpu_count
 from scipy.linalg import eigh
 
-from gingham.arrays import Floats
+from gingham.arrays import Bools, Floats
 from gingham.data.views import Matrix, column_squares
+from gingham.engine.threads import over_blocks
 from gingham.errors import GinghamWarning
-from gingham.models.views.eigen import Components
+from gingham.models.views.eigen import Components, described
 
 EXTRA = 20  # vectors beyond n_components in a block: they speed up the last components
 MAX_BLOCKS = 4
@@ -30,22 +28,22 @@ RITZ_TOLERANCE = 5e-3  # blocks are added until no eigenvalue of S moves by more
 ROUGH, FINE = 1e-2, 1e-4  # relative residuals of the ridge regressions: while the space grows, for the final weights
 MAX_STEPS = 500
 
-Result = TypeVar("Result")
-
 
 @dataclass(frozen=True, eq=False)
 class LinearView:
-    """The centred, scaled matrix X = scale·(view − 1 meanᵀ), of which only products are ever formed.
+    """The centred, scaled matrix X = scale·(view − p meanᵀ), of which only products are ever formed.
 
-    It is held in single precision: products take half the time, and the Krylov space needs no more.
+    p says which objects have the view; the rows of the others are zero. It is held in single precision: products take
+    half the time, and the Krylov space needs no more.
     """
 
     matrix: Matrix
     mean: Floats
+    present: Floats  # p, (n_samples,)
 
     @classmethod
-    def of(cls, view: Matrix, mean: Floats, scale: float) -> LinearView:
-        return cls((view * scale).astype(np.float32), (mean * scale).astype(np.float32))
+    def of(cls, view: Matrix, mean: Floats, scale: float, present: Bools) -> LinearView:
+        return cls((view * scale).astype(np.float32), (mean * scale).astype(np.float32), present.astype(np.float32))
 
     @property
     def n_samples(self) -> int:
@@ -54,18 +52,18 @@ class LinearView:
     @cached_property
     def diagonal(self) -> Floats:
         """The diagonal of XᵀX."""
-        return np.maximum(column_squares(self.matrix) - self.n_samples * self.mean.astype(np.float64) ** 2, 0.0)
+        return np.maximum(column_squares(self.matrix) - self.present.sum() * self.mean.astype(np.float64) ** 2, 0.0)
 
     def forward(self, weights: Floats) -> Floats:
         """X·weights, shape (n, k)."""
         product: Floats = np.asarray(self.matrix @ weights)
-        product -= self.mean @ weights
+        product -= np.outer(self.present, self.mean @ weights)
         return product
 
     def backward(self, targets: Floats) -> Floats:
         """Xᵀ·targets, shape (d, k)."""
         product: Floats = np.asarray(self.matrix.T @ targets)
-        product -= np.outer(self.mean, targets.sum(axis=0))
+        product -= np.outer(self.mean, (self.present[:, None] * targets).sum(axis=0))
         return product
 
     def ridge_regression(self, targets: Floats, ridge: float, tolerance: float) -> Floats:
@@ -106,6 +104,7 @@ def parallel_sum_of_products(
     """
     n = views[0].n_samples
     width = min(n_components + EXTRA, n - 1)
+    root = np.sqrt(described([view.present > 0 for view in views], ridges)).astype(np.float32)[:, None]
 
     def plain(block: Floats, number: int) -> Floats:
         return views[number].forward(views[number].backward(block))
@@ -114,19 +113,22 @@ def parallel_sum_of_products(
         view, ridge = views[number], ridges[number]
         return view.forward(view.ridge_regression(block, ridge, ROUGH)) / np.float32(ridge)
 
-    def weights(number: int) -> Floats:
-        return views[number].ridge_regression(consensus, ridges[number], FINE)
-
     def added(term: Callable[[Floats, int], Floats], block: Floats) -> Floats:
         """Sum over the views, in their order, so that threads do not change a bit."""
-        return sum(_for_each(partial(term, block), len(views)), start=np.zeros(()))
+        scaled = block.astype(np.float32) / root
+        return sum(over_blocks(partial(term, scaled), range(len(views))), start=np.zeros(())) / root
 
     start = np.random.default_rng(seed).standard_normal((n, width))
     for _ in range(2):  # P3 §3.4's solution, roughly
-        start, _ = np.linalg.qr(added(plain, start.astype(np.float32)))
+        start, _ = np.linalg.qr(added(plain, start))
     total = sum(1.0 / ridge for ridge in ridges)
-    values, consensus = _block_krylov(partial(added, ridged), start, n_components, RITZ_TOLERANCE * total)
-    coefficients = tuple(w.astype(np.float64) for w in _for_each(weights, len(views)))
+    values, vectors = _block_krylov(partial(added, ridged), start, n_components, RITZ_TOLERANCE * total)
+    consensus = vectors / root
+
+    def weights(number: int) -> Floats:
+        return views[number].ridge_regression(consensus, ridges[number], FINE).astype(np.float64)
+
+    coefficients = tuple(over_blocks(weights, range(len(views))))
     return Components(1.0 / np.maximum(total - values, np.finfo(float).tiny), consensus, coefficients)
 
 
@@ -151,12 +153,6 @@ def _block_krylov(
             image, _ = np.linalg.qr(image)
         basis = np.hstack([basis, image])
     return values, basis[:, : len(vectors)] @ vectors
-
-
-def _for_each(work: Callable[[int], Result], count: int) -> list[Result]:
-    """work(0), …, work(count − 1), one thread per view: sparse products leave the interpreter lock free."""
-    with ThreadPoolExecutor(max_workers=min(count, cpu_count())) as pool:
-        return list(pool.map(work, range(count)))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

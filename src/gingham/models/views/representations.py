@@ -8,14 +8,13 @@ sample is the offset, since coefficients found on centred kernels sum to zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Bools, Floats, Ints
 from gingham.data.views import Matrix, column_means, densely, from_parts, per_view, sum_of_squares, to_parts
 from gingham.errors import GinghamError
 from gingham.models.views.primal import LinearView
@@ -35,13 +34,13 @@ class Kernel:
     params: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of the function, {"gamma": 0.5} say
     name: str = "the view"  # for messages
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         if not isinstance(self.function, str):
             raise GinghamError(f"The kernel of {self.name} is a function, which a model file cannot hold.")
         return {"function": self.function, "params": dict(self.params), "name": self.name}
 
     @classmethod
-    def from_file(cls, state: State) -> Self:
+    def _from_file(cls, state: State) -> Self:
         return cls(**state)
 
     @property
@@ -70,8 +69,11 @@ class Kernel:
             raise GinghamError(f"The kernel {self._label} of {self.name} returned NaN or infinity.")
         return np.asarray(values, dtype=np.float64)
 
-    def gram(self, view: Matrix) -> Floats:
-        """The kernel among the training objects, shape (n, n); a precomputed one is checked and copied."""
+    def gram(self, view: Matrix, present: Bools) -> Floats:
+        """The kernel among the training objects, shape (n, n); a precomputed one is checked and copied.
+
+        What a precomputed kernel says of objects that lack the view is not read.
+        """
         if not self.precomputed:
             return self.between(view, view)
         if view.shape[0] != view.shape[1]:
@@ -79,7 +81,8 @@ class Kernel:
                 f"The precomputed kernel of {self.name} must be square, one row and column per object; "
                 f"its shape is {view.shape}."
             )
-        values = np.array(view if isinstance(view, np.ndarray) else view.toarray(), dtype=np.float64)
+        values = np.array(densely(view), dtype=np.float64)
+        values[:, ~present] = 0.0
         if not np.allclose(values, values.T, rtol=1e-6, atol=1e-8 * max(1.0, float(np.abs(values).max()))):
             raise GinghamError(f"The precomputed kernel of {self.name} is not symmetric.")
         return values
@@ -124,12 +127,12 @@ class ViewInputs:
             )
         return view if self.anchors is None else self.kernel.between(view, self.anchors)
 
-    def to_file(self) -> State:
+    def _to_file(self) -> State:
         """The fields, sparse anchors in parts."""
         return {**fields_of(self), "anchors": None if self.anchors is None else to_parts(self.anchors)}
 
     @classmethod
-    def from_file(cls, state: State) -> Self:
+    def _from_file(cls, state: State) -> Self:
         return cls(**{**state, "anchors": None if state["anchors"] is None else from_parts(state["anchors"])})
 
 
@@ -148,93 +151,95 @@ class ScoreFunction:
 
 @dataclass(frozen=True, eq=False)
 class Representation:
-    """One view's centred, normalised kernel: held exactly, as features, or as products with the view."""
+    """One view's centred, normalised kernel: held exactly, as features, or as products with the view.
+
+    Objects that lack the view have zero rows.
+    """
 
     inputs: ViewInputs
     mean: Floats  # (n_inputs,), over the training objects
     lift: Matrix | None  # (n_inputs, n_coefficients), from coefficients to weights on the inputs; None: the identity
     scale: float  # factor that goes with ``lift``
     rank: int  # at most so many directions have a positive eigenvalue
+    present: Bools  # (n,), which objects have the view
     gram: Floats | None = None  # (n, n), the kernel itself
     features: Floats | None = None  # Φ, (n, p), when the kernel is held as ΦΦᵀ
     products: LinearView | None = None  # the view, when only products with it are taken
 
-    @property
-    def n_samples(self) -> int:
-        if self.products is not None:
-            return self.products.n_samples
-        held = self.gram if self.gram is not None else self.features
-        return 0 if held is None else len(held)
-
     def score_function(self, coefficients: Floats) -> ScoreFunction:
         """The function of new objects whose values on the training objects are K·coefficients."""
-        weights = coefficients - coefficients.mean(axis=0) if self.gram is not None else coefficients
+        weights = self._summing_to_zero(coefficients) if self.gram is not None else coefficients
         if self.lift is not None:
             weights = np.asarray(self.lift @ weights)
         weights = self.scale * weights
         return ScoreFunction(self.inputs, weights, self.mean @ weights)
 
+    def _summing_to_zero(self, coefficients: Floats) -> Floats:
+        return np.where(self.present[:, None], coefficients - coefficients[self.present].mean(axis=0), 0.0)
 
-def exact(view: Matrix, kernel: Kernel) -> Representation:
-    """The n × n kernel itself."""
-    gram = kernel.gram(view)
-    total = float(np.trace(gram))
-    mean = gram.mean(axis=0)
+    def part(self, train: Ints, test: Ints) -> tuple[Representation, Callable[[Floats], Floats]]:
+        """The view of some objects, centred and normalised anew, and the scores of others from its coefficients."""
+        present = self.present[train]
+        if self.gram is not None:
+            inside, outside = self.gram[np.ix_(train, train)], self.gram[np.ix_(test, train)]
+            mean = centre(inside, present)
+            scale = present.sum() / np.trace(inside)
+            own = replace(self, present=present, rank=min(self.rank, int(present.sum()) - 1), gram=scale * inside)
+            return own, lambda coefficients: scale * ((outside - mean) @ own._summing_to_zero(coefficients))
+        if self.features is None:
+            raise ValueError("A view that is given as an operator cannot be subset.")
+        inside, outside = self.features[train], self.features[test]
+        mean = inside[present].mean(axis=0)
+        inside = (inside - mean) * present[:, None]
+        scale = np.sqrt(present.sum() / sum_of_squares(inside))
+        own = replace(self, present=present, rank=min(self.rank, len(train) - 1), features=scale * inside)
+        return own, lambda coefficients: scale * ((outside - mean) @ coefficients)
+
+
+def centre(gram: Floats, present: Bools) -> Floats:
+    """Centre a kernel matrix in place over the objects that have the view; returns their mean column."""
+    absent = np.flatnonzero(~present)
+    gram[absent] = gram[:, absent] = 0.0
+    mean = gram[present].mean(axis=0) if len(absent) else gram.mean(axis=0)
     gram -= mean
-    gram -= mean[:, None] - mean.mean()
-    scale = 1.0 / _mean_diagonal(float(np.trace(gram)), total, len(gram), kernel)
+    gram -= mean[:, None] - mean[present].mean()
+    gram[absent] = gram[:, absent] = 0.0
+    return np.asarray(mean)
+
+
+def exact(view: Matrix, kernel: Kernel, present: Bools) -> Representation:
+    """The n × n kernel itself."""
+    gram = kernel.gram(view, present)
+    total = float(np.trace(gram))
+    mean = centre(gram, present)
+    scale = 1.0 / _mean_diagonal(float(np.trace(gram)), total, int(present.sum()), kernel)
     gram *= scale
+    rank = int(present.sum()) - 1
     if kernel.linear:  # k(x) = X x: the score is linear in x itself and needs no training object
-        rank = min(view.shape[1], len(gram) - 1)
-        return Representation(ViewInputs(kernel, view.shape[1]), column_means(view), view.T, scale, rank, gram=gram)
+        inputs, mean = ViewInputs(kernel, view.shape[1]), column_means(view) * (len(present) / present.sum())
+        return Representation(inputs, mean, view.T, scale, min(view.shape[1], rank), present, gram=gram)
     inputs = ViewInputs(kernel, view.shape[1], None if kernel.precomputed else view)
-    return Representation(inputs, mean, None, scale, len(gram) - 1, gram=gram)
+    return Representation(inputs, mean, None, scale, rank, present, gram=gram)
 
 
-def nystroem(view: Matrix, kernel: Kernel, landmarks: Ints) -> Representation:
-    """Features Φ = k(X, L) k(L, L)^{−½} from a few landmark objects L; K ≈ ΦΦᵀ."""
-    anchors = view[landmarks]
-    columns: Matrix | None = None
-    inputs, mean = ViewInputs(kernel, view.shape[1]), column_means(view)
-    if kernel.precomputed:
-        values = kernel.gram(view)[:, landmarks]
-        among, columns = values[landmarks], np.eye(view.shape[1])[:, landmarks]
-    else:
-        values, among = kernel.between(view, anchors), kernel.between(anchors, anchors)
-        if kernel.linear:
-            columns = anchors.T
-        else:
-            inputs, mean = ViewInputs(kernel, view.shape[1], anchors), values.mean(axis=0)
-    d, u = eigh(among)
-    kept = d > max(d[-1], 0.0) * len(d) * np.finfo(float).eps
-    root = u[:, kept] / np.sqrt(d[kept])
-    features = values @ root
-    total = sum_of_squares(features)
-    features -= features.mean(axis=0)
-    scale = float(np.sqrt(1.0 / _mean_diagonal(sum_of_squares(features), total, len(features), kernel)))
-    lift = root if columns is None else np.asarray(columns @ root)
-    return Representation(inputs, mean, lift, scale, features.shape[1], features=scale * features)
-
-
-def primal(view: Matrix, kernel: Kernel, dense: bool) -> Representation:
+def primal(view: Matrix, kernel: Kernel, dense: bool, present: Bools) -> Representation:
     """A linear kernel through X itself, as features (``dense``) or by products with X only."""
-    n = view.shape[0]
-    mean = column_means(view)
+    n = int(present.sum())
+    mean = column_means(view) * (len(present) / n)
     total = sum_of_squares(view)
     trace = total - n * float(mean @ mean)
     scale = float(np.sqrt(1.0 / _mean_diagonal(trace, total, n, kernel)))
     rank = min(view.shape[1], n - 1)
+    inputs = ViewInputs(kernel, view.shape[1])
     if dense:
-        features = scale * (densely(view) - mean)
-        return Representation(ViewInputs(kernel, view.shape[1]), mean, None, scale, rank, features=features)
-    products = LinearView.of(view, mean, scale)
-    return Representation(ViewInputs(kernel, view.shape[1]), mean, None, scale, rank, products=products)
+        features = scale * (densely(view) - mean) * present[:, None]
+        return Representation(inputs, mean, None, scale, rank, present, features=features)
+    products = LinearView.of(view, mean, scale, present)
+    return Representation(inputs, mean, None, scale, rank, present, products=products)
 
 
 def _mean_diagonal(trace: float, total: float, n: int, kernel: Kernel) -> float:
     """tr(K)/n of the centred kernel; refused when nothing of the uncentred ``total`` is left."""
     if not trace > np.finfo(float).eps * n * abs(total):
-        raise GinghamError(
-            f"All objects look the same in {kernel.name} (its centred kernel is zero): leave the view out."
-        )
+        raise GinghamError(f"All objects are identical in {kernel.name} (its centred kernel is zero): remove the view.")
     return trace / n

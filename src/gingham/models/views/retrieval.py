@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import combinations, pairwise
 
 import numpy as np
 from sklearn.preprocessing import normalize
@@ -30,26 +30,40 @@ def nearest(queries: Floats, documents: Floats, count: int) -> tuple[Ints, Float
     return indices, cosines
 
 
-def mate_ranks(queries: Floats, documents: Floats) -> Ints:
-    """Rank of document r for query r, 1 for the first; documents that tie with the mate count before it, P3 (41)."""
-    left, right = normalize(queries), normalize(documents)
-    own = np.einsum("nk,nk->n", left, right)
-    ranks = np.empty(len(left), dtype=np.intp)
-    for batch in gen_batches(len(left), BATCH):
-        similarity = left[batch] @ right.T
-        above = np.sum(similarity >= own[batch, None] - TIE, axis=1)
-        ranks[batch] = np.maximum(above, 1)
-    return ranks
+def mate_ranks(first: Floats, second: Floats, counts: Sequence[int]) -> Ints:
+    """Ranks of the mates with the first few components only, for each of these numbers in turn.
+
+    Row r of both is the same object. Returns (n_counts, 2, n): the rank of row r of the second for row r of the first,
+    1 for the best, and the other way round; what ties with the mate counts before it, P3 (41).
+    """
+    ranks = np.zeros((len(counts), 2, len(first)), dtype=np.intp)
+    last = np.array(counts) - 1
+    own = np.cumsum(first * second, axis=1)[:, last].T
+    sizes = (np.sqrt(np.cumsum(part**2, axis=1)[:, last].T) for part in (first, second))
+    left, right = (np.divide(1.0, size, out=np.ones_like(size), where=size > 0) for size in sizes)
+    own *= left * right
+    own -= TIE
+    for batch in gen_batches(len(first), BATCH):
+        products = np.zeros((batch.stop - batch.start, len(first)))
+        for number, (start, stop) in enumerate(pairwise((0, *counts))):
+            products += first[batch, start:stop] @ second[:, start:stop].T
+            cosines = products * left[number, batch, None] * right[number]
+            ranks[number, 0, batch] = (cosines >= own[number, batch, None]).sum(axis=1)
+            ranks[number, 1] += (cosines >= own[number]).sum(axis=0)
+    return np.maximum(ranks, 1)
 
 
-def mean_reciprocal_rank(queries: Floats, documents: Floats) -> float:
-    """MRR, P3 (41) (there called average precision): the mean of 1/rank of the mate."""
-    return float(np.mean(1.0 / mate_ranks(queries, documents)))
+def mean_reciprocal_ranks(embedded: Sequence[Floats], counts: Sequence[int]) -> Floats:
+    """MRR, P3 (41) (there called average precision), with the first few components, averaged over pairs of views.
 
-
-def mean_over_views(embedded: Sequence[Floats]) -> float:
-    """MRR averaged over ordered pairs of views; row r of every view is the same object."""
-    return float(np.mean([mean_reciprocal_rank(a, b) for a, b in permutations(embedded, 2)]))
+    It is the mean of 1/rank of the mate. Row r of every view is the same object, NaN where it lacks the view.
+    """
+    found = []
+    for a, b in combinations(embedded, 2):
+        both = ~(np.isnan(a[:, 0]) | np.isnan(b[:, 0]))
+        if both.any():
+            found.append((1.0 / mate_ranks(a[both], b[both], counts)).mean(axis=(1, 2)))
+    return np.mean(found, axis=0) if found else np.zeros(len(counts))
 
 
 def component_weights(strengths: Floats, weighting: float) -> Floats:

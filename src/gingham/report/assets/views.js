@@ -1,17 +1,17 @@
 // The parts of the page. The first is the first screen.
 function foundView(panel) {
-  const verdict = el("h2", { class: "verdict" }, data.verdict), stage = el("div", { id: "board" });
+  const verdict = el(data.finding ? "p" : "h2", { class: data.finding ? "" : "verdict" }, data.verdict), stage = el("div", { id: "board" });
   const [a, b] = data.tables[state.table].sides, meets = a === b ? [a] : [a, b];
   const switches = [];
   if (data.tables.length > 1) switches.push(el("select", { "aria-label": "Which two sides", onchange: (event) => go({ table: Number(event.target.value) }) }, data.tables.map((table, t) => el("option", { value: t, selected: t === state.table }, table.sides.map((side) => data.sides[side].many).join(" × ")))));
   if (data.tables[state.table].means) switches.push(el("button", { type: "button", "aria-pressed": String(!state.plain), onclick: () => go({ plain: null }, true) }, "Compared with the averages"), el("button", { type: "button", "aria-pressed": String(Boolean(state.plain)), onclick: () => go({ plain: 1 }, true) }, "Plain means"));
   const aside = el("aside", { class: "told", "aria-label": "How well it predicts, what is guaranteed, what to do next" }, predictsCard(), guaranteeCard(), nextCard());
-  panel.append(el("div", { class: "first" }, el("div", { class: "main" }, verdict, data.known ? el("p", {}, data.known) : null, el("p", { class: "soft" }, reads()),
+  panel.append(el("div", { class: "first" }, el("div", { class: "main" }, data.finding ? el("h2", { class: "verdict" }, data.finding) : null, verdict, data.distilled ? el("p", {}, data.distilled) : null, data.known ? el("p", {}, data.known) : null, el("p", { class: "soft" }, reads()),
     el("div", { class: "tools" }, meets.map(slider), switches), stage,
     el("div", { class: "tools" }, el("span", { class: "soft" }, "Click a block or a name to look inside. Save what is seen:"),
       el("button", { type: "button", id: "save-png", onclick: () => stage.querySelector("svg") && savePng("checkerboard", stage.querySelector("svg")) }, "Picture (PNG)"),
       el("button", { type: "button", id: "save-csv", onclick: () => saveCsv("checkerboard", boardTable(boardAt(state.table), state.table)) }, "Table (CSV)")),
-    el("details", {}, el("summary", {}, "Why this size?"), el("p", {}, capital(data.why)), data.prediction ? el("p", {}, capital(data.prediction)) : null)), aside));
+    el("details", {}, el("summary", {}, "Why this size?"), el("p", {}, capital(data.why)), data.prediction ? el("p", {}, capital(data.prediction)) : null), data.layers.map(layerTable)), aside));
   const draw = () => {
     if (!stage.clientWidth) return;
     if (meets.every((at) => state.size[at] === 1)) stage.replaceChildren(el("p", { class: "empty soft" }, "One group: nothing to show. Move the sliders to look at groups all the same; they tell no more than chance does."));
@@ -26,6 +26,13 @@ function foundView(panel) {
     const back = document.getElementById("as-found"); if (back) back.hidden = !moved;
   };
   redraws.push(draw); draw();
+}
+function layerTable(layer, at) { // what the distilled checkerboard leaves out
+  const most = Math.max(1e-9, ...layer.values.flat().map(Math.abs));
+  const digits = Math.min(4, Math.max(0, 1 - Math.floor(Math.log10(most))));
+  const shade = (v) => `background:${mix(css("--card"), css(v > 0 ? "--accent" : "--cool"), 0.6 * Math.abs(v) / most)}`;
+  return el("section", { class: "layer" }, at ? null : el("p", {}, "The strongest of the layers that the model adds up, with the largest of their clusters:"), el("h3", {}, capital(layer.name)), el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", {}), layer.columns.map((name) => el("th", {}, bdi(name))))),
+    el("tbody", {}, layer.values.map((row, i) => el("tr", {}, el("th", {}, bdi(layer.rows[i])), row.map((v) => el("td", { style: shade(v) }, `${v < 0 ? "−" : "+"}${Math.abs(v).toFixed(digits)}`))))))));
 }
 function reads() {
   const table = data.tables[state.table], [a, b] = table.sides.map((side) => data.sides[side]);
@@ -163,14 +170,14 @@ function howView(panel) {
   if (data.errors) panel.append(el("h2", {}, capital(data.errors.unit)), facts(data.errors.scores), el("p", {}, capital(data.errors.how) + "."), ...data.errors.others.flatMap(([unit, scores]) => [el("h3", {}, `Another measure: ${unit}`), facts(scores)]));
   if (held.length) panel.append(el("h2", {}, "On rows that were set aside"), facts(held));
   if (fitted.length) panel.append(el("h2", {}, "The fit"), facts(fitted));
-  if (data.beta_path.length) { const [x, ...series] = Object.keys(data.beta_path[0]); panel.append(el("h2", {}, `Along ${x}`), lines(data.beta_path.map((row) => Object.fromEntries(series.map((name) => [name, row[name]]))), data.beta_path.map((row) => number(row[x])))); }
   panel.append(el("h2", {}, "Certificates"));
   if (!data.certificates.length) panel.append(el("p", {}, "No certificate was made for this page."));
   if (data.refusal) panel.append(el("p", {}, data.refusal));
   const failing = data.certificates.reduce((sum, c) => sum + c.delta, 0);
   if (data.certificates.length > 1) panel.append(el("p", {}, `All ${data.certificates.length} hold together with ${number(100 * (1 - failing))} % confidence: each has its share of what may fail.`));
   for (const c of data.certificates) panel.append(el("h3", {}, `From the ${c.name}: ${c.measure} ${c.at_least ? "≥" : "≤"} ${number(c.shown, 4)}`),
-    el("p", {}, `On the ${whole(c.n_tuples)} observed ${c.unit || "tuples"} it is ${number(c.observed, 4)}${c.most === null || c.most === undefined ? "" : `; the worst possible is ${number(c.most, 4)}`}${c.without === null || c.without === undefined ? "" : `; without groups ${number(c.without, 4)} is guaranteed`}.`),
+    el("p", {}, `On the ${whole(c.n_observations)} observed ${c.unit || "observations"} it is ${number(c.observed, 4)}${c.most === null || c.most === undefined ? "" : `; the worst possible is ${number(c.most, 4)}`}${c.without === null || c.without === undefined ? "" : `; without groups ${number(c.without, 4)} is guaranteed`}.`),
+    c.strata && c.strata.length ? facts(c.strata.map((part) => [`${part.name}, ${whole(part.n_observations)} tests`, `at most ${number(part.value, 4)}`])) : "",
     Object.keys(c.terms).length ? bars(Object.entries(c.terms).filter(([, nats]) => nats > 0).map(([name, nats], _, all) => [name, nats / Math.max(...all.map((t) => t[1])), `${number(nats)} nats`])) : "",
     el("ul", {}, c.assumptions.map((one) => el("li", {}, el("b", {}, `${one.status}: `), bdi(one.text)))),
     c.others && c.others.length > 1 ? facts(c.others.map((o) => [o.bound, o.value])) : "", el("details", {}, el("summary", {}, "In full"), el("pre", {}, c.explanation)));

@@ -1,0 +1,292 @@
+"""An audit: predictions of any models on the same rows, what is certified of each, which is better, and where.
+
+A third of δ each goes to the losses (of all rows and of strata), to the differences between models, and to the change
+over time; within a third every bound has an equal share. So all that is said holds together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gingham.arrays import AnyArray, Floats, TableLike
+from gingham.certificates.assumptions import Assumption, given, rests_on
+from gingham.certificates.bounds import LossDistribution, log_wealth
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.confidence import checked_delta
+from gingham.certificates.holdout import certify_predictions, losses_of_groups
+from gingham.certificates.losses import loss_scale, stated_loss
+from gingham.certificates.ranking import Lists, RankingCertificate, certify_ranking
+from gingham.certificates.strata import texts_of
+from gingham.data.sample import checked_labels
+from gingham.errors import GinghamError
+
+PARTS = 10  # of time that are shown
+FEWEST = 20  # rows in each half for a statement about time
+Table = tuple[str, list[str], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The loss of one model less that of another, which lies between ``low`` and ``high``."""
+
+    first: str
+    second: str
+    observed: float
+    low: float
+    high: float
+
+    @property
+    def better(self) -> str | None:
+        """The model that is proved to be better; None where neither is."""
+        return self.first if self.high < 0 else self.second if self.low > 0 else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """The loss of one model in the later half of the rows less that in the earlier half."""
+
+    name: str
+    observed: float
+    low: float
+    high: float
+    parts: tuple[float, ...]  # the loss in each part of time, observed
+
+    @property
+    def verdict(self) -> str:
+        return "worse" if self.low > 0 else "better" if self.high < 0 else "no change is proved"
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What is certified of several models on the same rows, all of it together with confidence 1 − delta.
+
+    Attributes
+    ----------
+    models : mapping from name to Certificate or RankingCertificate
+    breakdowns : mapping from name of a division into strata to (model → certificate with these strata)
+    differences : tuple of Difference
+    changes : tuple of Change
+        Empty where there are too few rows.
+    """
+
+    models: Mapping[str, Certificate | RankingCertificate]
+    breakdowns: Mapping[str, Mapping[str, Certificate]]
+    differences: tuple[Difference, ...]
+    changes: tuple[Change, ...]
+    loss: str
+    n_rows: int
+    delta: float
+    assumptions: tuple[Assumption, ...]
+
+    @property
+    def measure(self) -> str:
+        """What is bounded, in words."""
+        return f"{self.loss} loss" if isinstance(next(iter(self.models.values())), Certificate) else self.loss
+
+    @property
+    def winner(self) -> str | None:
+        """The model that is proved to be better than every other; None where there is none."""
+        for name in self.models if len(self.models) > 1 else ():
+            others = [one for one in self.differences if name in (one.first, one.second)]
+            if all(one.better == name for one in others):
+                return name
+        return None
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, ready for JSON."""
+        return {
+            "loss": self.loss,
+            "rows": self.n_rows,
+            "delta": self.delta,
+            "winner": self.winner,
+            "models": {name: {"observed": one.empirical, "at_most": one.value} for name, one in self.models.items()},
+            "breakdowns": {
+                what: {name: [part.to_dict() for part in one.strata.parts] for name, one in found.items() if one.strata}
+                for what, found in self.breakdowns.items()
+            },
+            "differences": [{**vars(one), "better": one.better} for one in self.differences],
+            "changes": [{**vars(one), "parts": list(one.parts), "verdict": one.verdict} for one in self.changes],
+            "assumptions": [one.to_dict() for one in self.assumptions],
+        }
+
+    def tables(
+        self, unit_of: Callable[[str], str] | None = None, in_unit: Callable[[float, str], float] | None = None
+    ) -> list[Table]:
+        """Title, heads and rows of the tables that say all of it; losses in another unit where one is given."""
+
+        def shown(value: float | None) -> str:
+            return "–" if value is None else f"{value if in_unit is None else in_unit(value, self.loss):.4g}"
+
+        def differing(one: Difference | Change, verdict: str) -> list[str]:
+            name = f"{one.first} less {one.second}" if isinstance(one, Difference) else one.name
+            return [name, *(f"{value:.4g}" for value in (one.observed, one.low, one.high)), verdict]
+
+        head = ["predictions", "measured", "guaranteed at most"]
+        rows = [[name, shown(one.empirical), shown(one.value)] for name, one in self.models.items()]
+        unit = self.measure if unit_of is None or self.measure == self.loss else unit_of(self.loss)
+        found = [(f"{unit}, {self.n_rows:,} rows", head, rows)]
+        for what, models in self.breakdowns.items():
+            parts = [(name, part) for name, one in models.items() if one.strata for part in one.strata.parts]
+            rows = [
+                [f"{part.name}, {name}", shown(part.empirical), shown(part.value), f"{part.n_observations:,}"]
+                for name, part in parts
+            ]
+            found.append((f"By {what}", ["rows, predictions", *head[1:], "tests"], rows))
+        rows = [differing(one, f"{one.better} is better" if one.better else "not proved") for one in self.differences]
+        between = ["", "measured", "from", "to", ""]
+        found.append((f"Which is better? Differences of the {self.measure} (below zero: the first)", between, rows))
+        rows = [differing(one, one.verdict) for one in self.changes]
+        found.append((f"Has it changed? Later half of the time less earlier half, {self.measure}", between, rows))
+        return [table for table in found if table[2]]
+
+    def explain(self) -> str:
+        """The audit in plain words."""
+        lines = [f"{self.n_rows:,} rows; all of this holds together with confidence {100 * (1 - self.delta):g} %."]
+        for title, head, rows in self.tables():
+            lines += ["", title, *("  " + "  ".join(row) for row in (head, *rows))]
+        lines += ["", *rests_on(self.assumptions)]
+        return "\n".join(lines)
+
+
+def audit(
+    y: npt.ArrayLike,
+    predictions: Mapping[str, npt.ArrayLike],
+    *,
+    loss: Any = "absolute",
+    alphabet: Iterable[object] | None = None,
+    label_bounds: Sequence[float] | None = None,
+    strata: Mapping[str, npt.ArrayLike] | None = None,
+    groups: npt.ArrayLike | None = None,
+    ordered: bool = False,
+    delta: float = 0.05,
+) -> Audit:
+    """Audit finished predictions of any models on rows that none of them has seen.
+
+    Parameters
+    ----------
+    y : array of shape (N,)
+        The labels.
+    predictions : mapping from name to array of shape (N,), or (N, |Y|) for the log loss
+    loss, alphabet, label_bounds
+        As for `certify_predictions`.
+    strata : mapping from name to array of shape (N,), optional
+        Divisions of the rows, each by a rule that does not look at labels; see `hot_or_cold` for ids.
+    groups : array of shape (N,), optional
+        Rows of one group (one user, say) need not be independent, groups are: each counts once, by its mean loss.
+    ordered : bool
+        The rows stand in the order of time: say whether the loss changed.
+    delta : float
+        All that is said holds together with probability at least 1 − delta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gingham.certificates import audit
+    >>> y = np.random.default_rng(0).integers(1, 6, 2000)
+    >>> found = audit(y, {"good": np.clip(y + 0.2, 1, 5), "poor": np.full(2000, 3)}, alphabet=range(1, 6))
+    >>> found.winner, found.differences[0].high < 0
+    ('good', True)
+    """
+    if not predictions:
+        raise GinghamError("There are no predictions to audit.")
+    share, n, divisions = checked_delta(delta) / 3, len(predictions), dict(strata or {})
+    label_values, labels = None if alphabet is None else list(alphabet), checked_labels(y)
+    stated = stated_loss(loss, label_values, label_bounds)
+    low, width = loss_scale(stated.cell)
+    units = None if groups is None else texts_of(groups, "groups", len(labels))
+
+    def certified(name: str, delta: float, names: npt.ArrayLike | None = None) -> Certificate:
+        return certify_predictions(
+            labels, predictions[name], loss=loss, alphabet=label_values, label_bounds=label_bounds, groups=groups,
+            delta=delta, strata=names, predictor=name,
+        )  # fmt: skip
+
+    def draws(values: Floats, rows: slice = slice(None)) -> Floats:
+        """Of rows in a unit of the range, or of groups."""
+        scaled = values[rows] / width
+        return scaled if units is None else losses_of_groups(scaled, units[rows], 0)[0]
+
+    breakdowns = {
+        what: {name: certified(name, share / (n * len(divisions)), names) for name in predictions}
+        for what, names in divisions.items()
+    }
+    models = (
+        next(iter(breakdowns.values())) if divisions else {name: certified(name, share / n) for name in predictions}
+    )
+    losses = {name: stated.losses(labels, np.asarray(guesses)) for name, guesses in predictions.items()}
+    pairs = list(combinations(predictions, 2))
+    differences = []
+    for first, second in pairs:
+        gap, part = draws(losses[first] - losses[second]), share / (2 * len(pairs))
+        ends = -width * upper(-gap, part), width * upper(gap, part)
+        differences.append(Difference(first, second, width * float(gap.mean()), *ends))
+    changes, half = [], len(labels) // 2
+    for name, values in losses.items() if ordered else ():
+        sides = [draws(values - low, rows) for rows in (slice(half), slice(half, None))]
+        if min(map(len, sides)) >= FEWEST:
+            (low0, high0), (low1, high1) = (_between(side, share / (4 * n)) for side in sides)
+            parts = tuple(float(part.mean()) for part in np.array_split(values, PARTS))
+            observed = width * float(sides[1].mean() - sides[0].mean())
+            changes.append(Change(name, observed, width * (low1 - high0), width * (high1 - low0), parts))
+    time = (given("order of time"),) if changes else ()
+    assumptions = (*next(iter(models.values())).assumptions, *time)
+    return Audit(models, breakdowns, tuple(differences), tuple(changes), stated.name, len(labels), delta, assumptions)
+
+
+def audit_rankings(
+    hidden: TableLike, rankings: Mapping[str, Lists], *, at: int = 20, measure: str = "miss", delta: float = 0.05
+) -> Audit:
+    """Audit ranked lists of any models by items that were hidden from all of them.
+
+    Parameters
+    ----------
+    hidden : (N, 2) pairs (user, item)
+    rankings : mapping from name to what `certify_ranking` takes
+    at : int
+        How many items of a list count.
+    measure : {"miss", "ndcg"}
+    """
+    if not rankings:
+        raise GinghamError("There are no rankings to audit.")
+    share, n = checked_delta(delta) / 2, len(rankings)
+    models = {
+        name: certify_ranking(one, hidden, at=at, measure=measure, delta=share / n) for name, one in rankings.items()
+    }
+    pairs, differences = list(combinations(rankings, 2)), []
+    for first, second in pairs:
+        own = {"at": at, "measure": measure, "delta": share / (2 * len(pairs))}
+        one = certify_ranking(rankings[first], hidden, against=rankings[second], **own)  # type: ignore[arg-type]
+        other = certify_ranking(rankings[second], hidden, against=rankings[first], **own)  # type: ignore[arg-type]
+        differences.append(Difference(first, second, one.empirical, -other.value, one.value))
+    first_one = next(iter(models.values()))
+    name = f"miss rate at {at}" if measure == "miss" else f"1 − NDCG@{at}"
+    return Audit(models, {}, tuple(differences), (), name, first_one.n_users, delta, first_one.assumptions)
+
+
+def hot_or_cold(ids: npt.ArrayLike) -> AnyArray:
+    """The stratum of each row by how often its id stands in the table: the hot ids hold half of the rows.
+
+    It does not look at labels, so that it is a rule for strata.
+    """
+    at, counts = np.unique(np.asarray(ids).astype(str), return_inverse=True, return_counts=True)[1:]
+    order = np.argsort(-counts, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    hot = np.zeros(len(counts), dtype=bool)
+    hot[order] = 2 * before < counts.sum()
+    return np.where(hot[at.ravel()], "hot", "cold")
+
+
+def upper(scaled: Floats, delta: float) -> float:
+    """A bound of a mean of losses, or of differences of losses, that are at most 1."""
+    return log_wealth(LossDistribution.of(scaled, np.ones(len(scaled))), 0.0, len(scaled), delta).value
+
+
+def _between(scaled: Floats, delta: float) -> tuple[float, float]:
+    """A lower and an upper bound of a mean between 0 and 1, each with δ."""
+    return 1.0 - upper(1.0 - scaled, delta), upper(scaled, delta)
