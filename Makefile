@@ -55,6 +55,7 @@ lint: $(VENV)/.ready
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m pytest -n 0 tests/browser/test_documentation_in_chromium.py
 
 papers: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py --papers

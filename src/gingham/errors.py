@@ -12,7 +12,8 @@ MOST_NAMES = 20_000  # among which a near one is looked for
 def suggestion(name: object, known: Iterable[object]) -> str:
     """ " Did you mean 'rating'?" where one of the known names is near; nothing otherwise."""
     names = {str(one).casefold(): str(one) for one in islice(known, MOST_NAMES)}
-    near = get_close_matches(str(name).casefold(), names, 1)
+    said = str(name).casefold()
+    near = get_close_matches(said, names, 1) or [one for one in names if len(said) > 2 and said in one][:1]
     return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 

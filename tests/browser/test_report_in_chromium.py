@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import re
-import shutil
 import time
 from pathlib import Path
 
@@ -18,19 +17,14 @@ import gingham as gg
 from gingham.report import write_model
 from model_kinds import write_tables
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the browser tests did not run")
-from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the browser tests did not run")
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
 pytestmark = [
-    pytest.mark.skipif(
-        not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not installed: the browser tests did not run"
-    ),
     # Sockets to the driver are closed by the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -45,21 +39,6 @@ NASTY = {
 }
 WORDS = re.compile(r"\b(tuples?|sweeps?|beta|β|Gibbs|ν|nats?|undefined|null|NaN)\b")
 VIEWS = ("found", "groups", "map", "data", "how")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    driver.set_window_size(1360, 900)
-    driver.folder = tmp_path_factory.mktemp("saved")
-    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(driver.folder)})
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")

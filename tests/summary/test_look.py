@@ -143,7 +143,7 @@ def test_what_has_no_two_sides_is_said():
 def test_one_row_an_item_is_said():
     table = ratings().with_columns(userId=pl.int_range(pl.len()))
     found = gg.look(table)
-    assert any("about one row each" in line for line in found.advice)
+    assert any("one row per 'userId'" in line for line in found.advice)
     assert found.choice is None  # unless somebody says that it is a side
     assert gg.look(table, axes=["userId", "movieId"]).choice.label == "rating"
 
@@ -280,9 +280,24 @@ def test_proposed_bounds_are_ones_that_are_taken(one, other):
 
 def test_proposals_are_short():
     assert proposed_alphabet(np.array([1, 2, 4, 5])) == "1..5"
-    assert proposed_alphabet(np.array([0.5, 1.0, 4.5])) == "0.5,1.0,4.5"
+    assert proposed_alphabet(np.array([0.5, 1.0, 4.5])) == "0.5,1,4.5"
+    assert proposed_alphabet(np.array([0.5, 1.0, 1.5, 2.5, 3.0])) == "0.5..3:0.5"
+    assert proposed_alphabet(np.array([0.1, 0.2, 0.3, 0.7])) == "0.1..0.7:0.1"  # 0.3, not 0.30000000000000004
+    assert proposed_alphabet(np.array([0.1, 0.25, 0.3, 0.7])) == "0.1,0.25,0.3,0.7"
     assert proposed_alphabet(np.array(["b", "a"])) == "a,b"
     assert proposed_alphabet(np.array(["a,b", "c"])) == ""
     assert proposed_bounds(-9.95, 9.97) == "-10,10"
     assert proposed_bounds(0, 816) == "0,820"
     assert proposed_bounds(3, 3) == "0,6"
+
+
+def test_a_table_of_facts_and_dates_are_recognised():
+    names = [f"cheese {i}" for i in range(26)]
+    facts = pl.DataFrame({"cheese": names, "milk": ["cow", "goat, raw"] * 13, "rind": ["white", "blue"] * 13})
+    assert "one row per 'cheese'" in gg.look(facts).advice[-1]
+    for day in ("08.07.2023", "8/7/2023", "2023-07-08"):
+        dated = ratings().with_columns(day=pl.lit(day)).with_row_index()
+        dated = dated.with_columns(
+            day=pl.when(pl.col("index") % 2 == 0).then("day").otherwise(pl.lit(day[::-1][::-1].replace("7", "6", 1)))
+        )
+        assert gg.look(dated.drop("index")).column("day").role == "time", day

@@ -62,6 +62,13 @@ class Command(TyperCommand):
                 option.help = "\n\n".join(["auto: choose from the data.", *lines])  # type: ignore[attr-defined]
         return super().get_help(ctx)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """MODEL [ITEM] rather than {model} [[item]]."""
+        return [
+            piece.strip("{}").replace("[[", "[").replace("]]", "]").upper()
+            for piece in super().collect_usage_pieces(ctx)
+        ]
+
 
 class Group(TyperGroup):
     """The same for the options of gingham itself, and where its documentation is."""
@@ -222,6 +229,10 @@ def run(arguments: list[str]) -> int:
         return int(stop.exit_code)
     except WrongUsage as error:
         error.show()
+        if "unexpected extra argument" in str(error):
+            console.say_note(
+                "Separate values with commas and no spaces (4,5), and put a name that has spaces in quotes."
+            )
         return 2
     except (typer.Abort, KeyboardInterrupt):
         console.say_error("Interrupted.")

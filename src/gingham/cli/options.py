@@ -60,7 +60,9 @@ Weight = Annotated[str | None, of_data(help="Column of counts or weights.")]
 Wide = Annotated[
     bool, of_data("--wide", help="The table is wide, for example one row per person and one column per question.")
 ]
-Alphabet = Annotated[str | None, of_data(help="All possible labels, as in 1..5 or a,b,c. Certificates need it.")]
+Alphabet = Annotated[
+    str | None, of_data(help="All possible labels, as in 1..5, 0..5:0.5 or a,b,c. Certificates need it.")
+]
 OtherAlphabet = Annotated[
     str | None, of_data("--alphabet", help="All possible labels, if they were not stated in gingham fit.")
 ]

@@ -79,6 +79,8 @@ def read_table(
 
 
 def _unreadable(shown: str, kind: str, reason: str) -> GinghamError:
+    if "utf-8" in reason:
+        return GinghamError(f'{shown} is not encoded in UTF-8; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
     first = (reason.strip().splitlines() or ["it is damaged"])[0].rstrip(".")
     return GinghamError(f"{shown} cannot be read as {kind}: {first}. Is --format right?")
 
@@ -111,7 +113,7 @@ def _read_text(data: bytes, separator: str | None, is_id: Callable[[str], bool],
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
     if separator is None:
-        first = re.sub(rb'"[^"]*"', b"", data.lstrip().partition(b"\n")[0]).decode("utf-8", "replace")
+        first = re.sub(rb'"[^"]*"', b"", data.lstrip().partition(b"\n")[0]).decode("utf-8")
         separator = max(SEPARATORS, key=first.count)
     names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
     ids = {name: pl.String for name in names if is_id(name)}

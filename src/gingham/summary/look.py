@@ -47,6 +47,7 @@ HEAVY = 50.0  # the largest number over the median from which numbers have a hea
 ZEROS = 0.3  # the share of zeros from which a zero beside a scale may mean "not rated"
 OVERLAP = 0.2  # the share of the shorter column's texts that the other one has: nodes of a graph
 
+DATE = re.compile(r"(\d{4}-\d{2}(-\d{2})?|\d{1,2}([./])\d{1,2}\3\d{4})([T ]\d{1,2}:\d{2}|$)")
 WORDS = {
     "ids": """user users item items movie movies film films book books song songs artist artists track album customer
         customers client product products article articles sku viewer reader member bill person people patient student
@@ -396,7 +397,7 @@ class Facts:
         if self.kind in ("time", "bool", "other"):
             return "label" if self.kind == "bool" else self.kind
         if self.kind == "text":
-            if all(re.match(r"\d{4}-\d{2}(-\d{2})?([T ]\d{2}:\d{2}|$)", text) for text in self.texts[:50]):
+            if all(DATE.match(text) for text in self.texts[:50]):
                 return "time"
             if "ids" in hints:
                 return "ids"
@@ -470,7 +471,7 @@ def short(value: float) -> str:
 
 
 def proposed_alphabet(values: AnyArray) -> str:
-    """Labels as ``--alphabet`` takes them: 1..5, or a list; empty where they are too many or have commas.
+    """Labels as ``--alphabet`` takes them: 1..5, 0..5:0.5, or a list; empty where they are too many or have commas.
 
     A gap in a short scale of whole numbers is filled: that nobody gave two stars does not make two stars impossible.
     """
@@ -483,11 +484,21 @@ def proposed_alphabet(values: AnyArray) -> str:
             low, high = int(numbers[0]), int(numbers[-1])
             if high - low < max(2 * len(numbers), 10) and high - low < MAX_LABELS and len(numbers) > 1:
                 return f"{low}..{high}"
-            return ",".join(str(int(number)) for number in numbers) if len(numbers) <= 64 else ""
-        return ",".join(repr(float(number)) for number in numbers) if len(numbers) <= 64 else ""
+        elif len(numbers) > 3:
+            first, last, step = (float(f"{one:.9g}") for one in (*numbers[[0, -1]], np.diff(numbers).min()))
+            n_values = (last - first) / step + 1
+            if n_values < max(2 * len(numbers), 10) and np.isin(numbers, scale(first, last, step)).all():
+                return f"{short_exact(first)}..{short_exact(last)}:{short_exact(step)}"
+        return ",".join(map(short_exact, numbers)) if len(numbers) <= 64 else ""
     names = [str(name) for name in found.tolist()]
     plain = len(names) <= 64 and all(name == name.strip() and name and "," not in name for name in names)
     return ",".join(names) if plain else ""
+
+
+def scale(low: float, high: float, step: float) -> AnyArray:
+    """The numbers from low to high in equal steps, as they are written: 0.3, not 0.30000000000000004."""
+    numbers = np.round(low + step * np.arange(round((high - low) / step) + 1), 12)
+    return numbers.astype(np.int64) if np.all(numbers == np.floor(numbers)) else numbers
 
 
 def proposed_bounds(low: float, high: float) -> str:
@@ -663,17 +674,25 @@ def look_wide(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dic
     choice = Choice("layered", wide.axes, wide.label, reason=because("layered", "the cells are numbers"))
     alphabet = proposed_alphabet(cells.values) if cells.n_values <= SCALE and cells.even else ""
     others = [("A single checkerboard instead:", choice._replace(kind="coclustering"))]
-    numbers = cells.values
-    if cells.sentinel is not None:
-        apart, numbers = short_exact(cells.sentinel), numbers[numbers != cells.sentinel]
-        share = float((cells.numbers == cells.sentinel).mean())
-        alphabet = proposed_alphabet(numbers) if alphabet else ""
-        advice.append(
-            f"{share:.0%} of the cells are {apart}, and the others {short(numbers[0])} to {short(numbers[-1])}. Does "
-            f"{apart} mean that there is no value? Then add --missing {apart}."
-        )
-        others.append((f"If {apart} stands for a missing value:", choice._replace(missing=apart)))
+    numbers = without_sentinel(cells, choice, ("The value", "cells", "value"), advice, others)
+    alphabet = proposed_alphabet(numbers) if cells.n_values <= SCALE and cells.even else ""
     return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers))
+
+
+def without_sentinel(
+    one: Facts, choice: Choice, words: tuple[str, str, str], advice: list[str], others: list[tuple[str, Choice]]
+) -> Floats:
+    """The different numbers but one that may stand for a missing value, which is asked about in a sentence."""
+    if one.sentinel is None:
+        return one.values
+    apart, numbers, (name, where, what) = short_exact(one.sentinel), one.values[one.values != one.sentinel], words
+    share = float((one.numbers == one.sentinel).mean())
+    advice.append(
+        f"{name} is {apart} in {share:.0%} of the {where}, and {short(numbers[0])} to {short(numbers[-1])} in the "
+        f"others. Does {apart} mean that there is no {what}? Then add --missing {apart}."
+    )
+    others.append((f"If {apart} stands for a missing {what}:", choice._replace(missing=apart)))
+    return numbers
 
 
 def unused(frame: Table, wide: WideTable, roles: dict[str, str]) -> list[str]:
@@ -705,59 +724,32 @@ def look_survey(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: d
 
 
 def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said: Said) -> Found:
-    advice: list[str] = []
     axes, findings = (said.axes, []) if said.axes is not None else sides(frame, facts, roles, said)
-    if len(axes) < (2 if said.axes is None else 1):
-        have = "no column of ids" if not axes else f"one column of ids, {axes[0]!r}"
-        advice.append(
-            f"The table has {have}, but gingham needs two sides, who and what. A wide table needs {WIDE} or more "
-            "columns of numbers; several views of the same rows are for PairwiseClusterAnalysis in Python."
-        )
-        return Found(None, findings, advice)
+    if (lacking := what_lacks(axes, facts, roles, said)) is not None:
+        return Found(None, findings, [lacking])
     label, role = (said.label, roles[said.label]) if said.label else label_of(facts, roles, [*axes, *said.columns])
     if said.weight is not None and said.label is None:
         label, role = said.weight, "count"
+    if label is None and len(axes) != 2:
+        return Found(None, findings, ["One side, or more than two, need a column to predict: --label."])
     missing = sum(facts[name].n_missing for name in [*axes, *([label] if label else [])])
     if missing:
         findings.append(f"{counted(missing, 'value')} of these columns {be(missing)} missing; these rows are dropped.")
     if len(axes) > 1:
         findings += matrix(frame, axes, label, facts)
-    advice += [
+    advice = [
         says_alone(name, one.n_values, one.present)
         for name, one in ((name, facts[name]) for name in axes)
         if one.present < SEVERAL * one.n_values
     ]
-    alone = [name for name in axes if facts[name].one_a_row and facts[name].present > MANY_ROWS]
-    if alone and said.axes is None:
-        advice.append(
-            f"With one row per {alone[0]!r} this looks like a table of facts about items, rather than of observations: "
-            "pass such a table with --info."
-        )
-        return Found(None, findings, advice)
-    if label is None and len(axes) != 2:
-        advice.append("One side, or more than two, need a column to predict: --label.")
-        return Found(None, findings, advice)
     choice, others = chosen(frame, axes, facts, label, role, said)
-    one = facts.get(label or "")
-    alphabet, numbers = "", one.values if one is not None and choice.kind == "layered" and role != "label" else None
-    if one is not None and choice.label is not None and role in ("rating", "label"):
-        alphabet = (
-            proposed_alphabet(np.array(one.texts) if role == "label" else one.values) if one.n_values <= 64 else ""
-        )
-    if one is not None and choice.label == label and role in ("rating", "number"):
-        if one.sentinel is not None:
-            apart, values = short_exact(one.sentinel), one.values[one.values != one.sentinel]
-            alphabet, numbers = proposed_alphabet(values) if role == "rating" else "", values
-            share = float((one.numbers == one.sentinel).mean())
-            advice.append(
-                f"{label!r} is {apart} in {share:.0%} of the rows, and {short(values[0])} to {short(values[-1])} in "
-                f"the others. Does {apart} mean that there is no {label}? Then add --missing {apart}."
-            )
-            others.append((f"If {apart} stands for a missing {label}:", choice._replace(missing=apart)))
-        elif role == "number" and one.heavy:
-            # A model of the number itself would be worse than its median.
-            function, numbers = ("log", np.log(one.values)) if one.values[0] > 0 else ("log1p", np.log1p(one.values))
-            name = f"{function}({label})"
+    alphabet, numbers, one = "", None, facts.get(label or "")
+    if one is not None and choice.label is not None:
+        numbers = one.values if choice.kind == "layered" and role != "label" else None
+        listed = np.array(one.texts) if role == "label" else one.values
+        if role == "number" and one.sentinel is None and one.heavy:  # a model of it would be worse than its median
+            numbers = np.log(one.values) if one.values[0] > 0 else np.log1p(one.values)
+            name = f"{'log' if one.values[0] > 0 else 'log1p'}({label})"
             choice = choice._replace(label=name, reason=f"{choice.reason} Its logarithm is predicted.")
             others = [(why, other._replace(label=name)) for why, other in others]
             advice.append(
@@ -765,6 +757,10 @@ def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said
                 f"and the largest is {short(one.values[-1])}. A few rows would dominate the fit; their "
                 "logarithm is predicted better."
             )
+        elif role in ("rating", "number"):
+            listed = without_sentinel(one, choice, (repr(label), "rows", str(label)), advice, others)
+            numbers = numbers if one.sentinel is None else listed
+        alphabet = proposed_alphabet(listed) if role in ("rating", "label") and one.n_values <= 64 else ""
     choice = choice._replace(drop_missing=bool(missing))
     others = [(why, other._replace(drop_missing=bool(missing))) for why, other in others]
     times = [name for name in facts if roles[name] == "time" and name not in axes]
@@ -774,6 +770,25 @@ def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said
             "Certificates assume that new rows come from the same times."
         )
     return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers))
+
+
+def what_lacks(axes: tuple[str, ...], facts: dict[str, Facts], roles: dict[str, str], said: Said) -> str | None:
+    """Why no model of two sides fits the table, in a sentence; None where one does."""
+    ids = axes if said.axes is not None else [name for name in facts if roles[name] == "ids"]
+    alone = [name for name in ids if facts[name].one_a_row and facts[name].present > MANY_ROWS]
+    too_few = len(axes) < (2 if said.axes is None else 1)
+    if said.axes is None and (set(alone) & set(axes) or (too_few and alone)):
+        return (
+            f"With one row per {alone[0]!r} this looks like a table of facts about items, rather than of observations: "
+            "pass such a table with --info."
+        )
+    if not too_few:
+        return None
+    have = "no column of ids" if not axes else f"one column of ids, {axes[0]!r}"
+    return (
+        f"The table has {have}, but gingham needs two sides, who and what. A wide table needs {WIDE} or more "
+        "columns of numbers; several views of the same rows are for PairwiseClusterAnalysis in Python."
+    )
 
 
 def chosen(

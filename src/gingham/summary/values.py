@@ -1078,7 +1078,7 @@ def _short(value: float) -> float:
 def plural(noun: str, n: int | float = 2) -> str:
     """A noun for n things: words, countries, boxes, users of user_id; names that are no plain words stay."""
     noun = re.sub(r"(?<=[a-z])(_id|_ID|Id|ID| id)$", "", noun)
-    if n == 1 or not noun.isalpha() or len(noun) < 3:
+    if n == 1 or not (noun.isascii() and noun.isalpha()) or len(noun) < 3:
         return noun
     low = noun.lower()
     if low.endswith(("s", "data", "people", "children", "men")) and not low.endswith(("ss", "us")):

@@ -236,6 +236,8 @@ def opened(model: Any, source: TableSource) -> Opened:
     kind, record = kind_of(model), model._record
     if record is not None:
         label = source.label or record.label
+        if record.missing is not None:
+            need_columns(source.table, [str(label)], "The model")
         kept = without_label(with_logarithm(source.table, label), label, record.missing)
         source = replace(source, table=kept)
     found: Opened = kind.tables.open_model(kind, model, source)

@@ -13,6 +13,7 @@ import numpy as np
 from gingham.arrays import AnyArray
 from gingham.data.sample import MAX_LABELS
 from gingham.errors import GinghamError
+from gingham.summary.look import scale
 
 if TYPE_CHECKING:
     from gingham.certificates.observed import Population
@@ -152,17 +153,23 @@ def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:
 
 
 def parse_alphabet(listed: str, names: bool) -> AnyArray:
-    """Label values from "1,2,3" or, for integers, "1..5"."""
+    """Label values from "1,2,3", "1..5" or, with a step, "0..5:0.5"."""
     if ".." in listed and not names:
         low, _, high = listed.partition("..")
+        high, colon, step = high.partition(":")
         try:
-            first, last = int(low), int(high)
+            first, last, apart = (float(part) for part in (low, high, step if colon else "1"))
         except ValueError:
-            raise GinghamError(f"--alphabet {listed!r}: a range is two integers, such as 1..5.") from None
-        n_values = max(last - first + 1, 0)
-        if not 1 <= n_values <= MAX_LABELS:
-            raise GinghamError(f"--alphabet {listed!r} has {n_values:,} values; 1 to {MAX_LABELS:,} are taken.")
-        return np.arange(first, last + 1)
+            raise GinghamError(
+                f"--alphabet {listed!r}: a range is written as 1..5, or with a step as 0..5:0.5."
+            ) from None
+        n_values = (last - first) / apart + 1 if apart > 0 else 0.0
+        if not 1 <= n_values < MAX_LABELS + 1 or abs(n_values - round(n_values)) > 1e-9:
+            raise GinghamError(
+                f"--alphabet {listed!r}: from {low} to {high} there must be a whole number of steps, and 1 to "
+                f"{MAX_LABELS:,} values."
+            )
+        return scale(first, last, apart)
     parts = [part.strip() for part in listed.split(",") if part.strip()]
     if not parts:
         raise GinghamError("--alphabet is empty; list the possible labels, such as 1,2,3,4,5 or 1..5.")

@@ -32,7 +32,8 @@ def need_columns(table: pl.DataFrame, names: Sequence[str], option: str) -> None
             hint = suggestion(name, table.columns)
             if len(apart) > 1 and set(apart) <= set(table.columns):
                 hint = f" Did you mean {','.join(apart)}?"
-            raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.{hint}")
+            asks = "needs" if option == "The model" else "names"
+            raise GinghamError(f"{option} {asks} a column {name!r} that the table does not have. It has: {have}.{hint}")
         if f"{name}_duplicated_0" in table.columns:  # so the second is called by polars
             raise GinghamError(f"The table has a column {name!r} twice; rename one of them.")
     if len(set(names)) != len(names):

@@ -322,8 +322,13 @@ class Place:
         return "absolute"
 
     def label_space(self, rows: Rows, request: CertificateRequest) -> LabelSpace:
-        record = self.model._record
-        return LabelSpace.stated(self.known_labels(), rows.y, None if record is None else record.bounds, request)
+        """The possible labels as stated: as a range too, where only predictions are certified."""
+        record, known = self.model._record, self.known_labels()
+        bounds = None if record is None else record.bounds
+        in_range = request.alphabet is None and (request.bounds or bounds) is not None
+        if in_range and not self.has_posterior and isinstance(known, Alphabet) and known.numeric and not known.given:
+            known = None
+        return LabelSpace.stated(known, rows.y, bounds, request)
 
 
 def predict(kind: Kind, model: Any, table: pl.DataFrame, asked: PredictOptions) -> pl.DataFrame:
