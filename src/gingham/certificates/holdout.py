@@ -599,7 +599,7 @@ def of_folds(
             "(fold_in changes them, and nothing has tested them then)."
         )
     if any(value is None for value in kept):
-        raise GinghamError("The labels of the folds are not stored with this committee: fit it again.")
+        raise GinghamError("This committee does not store the labels of its folds: fit it again.")
     folds, predictions, rows, labels = (np.asarray(value) for value in kept)
     if y is not None:
         stated_labels = checked_labels(y)

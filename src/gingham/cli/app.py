@@ -40,7 +40,7 @@ from gingham.files import Reads, Writes, need_files
 
 
 def say_plainly(parameters: Iterable[Any]) -> None:
-    """Show what an option takes by a word in capitals, and none for switches, rather than a type of Python."""
+    """Show the value of an option as a word in capitals rather than as a Python type; switches show none."""
     for one in parameters:
         if one.param_type_name == "option":
             kind = one.type_descriptor

@@ -15,7 +15,9 @@ def simplify(
     file: options.File,
     out: options.OutModel = Path("simple.gingham"),
     clusters: Annotated[str | None, typer.Option(help="Maximum number of clusters per axis, as in 5,4.")] = None,
-    max_loss: Annotated[float | None, typer.Option(help="Merge while the loss is at most this.")] = None,
+    max_loss: Annotated[
+        float | None, typer.Option(help="Merge clusters as long as the loss is at most this value.")
+    ] = None,
     drop_missing: options.DropMissing = False,
     format: options.Format = None,
     json: options.Json = False,

@@ -52,7 +52,7 @@ def need_unmasked(values: object, what: str) -> None:
 
 
 def need_moderate(values: AnyArray, what: str, largest: float = LARGEST) -> None:
-    """Refuse numbers that cannot be computed with."""
+    """Refuse NaN and numbers too large to compute with."""
     if namespace(values) is np and values.dtype.kind != "f":
         return
     if len(values) and not max(float(values.max()), -float(values.min())) <= largest:

@@ -23,7 +23,7 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def aligned(values: Sequence[float]) -> list[str]:
-    """Numbers beside one another, with as many decimals as the largest needs: 0.656, 1.004."""
+    """Numbers of one column, all with the decimals that the largest needs: 0.656, 1.004."""
     top = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if not 1e-3 <= top < 100:
         return [short(value) for value in values]
@@ -246,8 +246,8 @@ def _promise(certificate: Mapping[str, object], noun: str, uniform: float) -> st
     if certificate.get("bound") == "gain":
         if value >= 0:
             return (
-                f"the groups predict new pairs at most {short(value, 2)} (squared error) worse than one answer for all "
-                "of them"
+                f"the squared error of the groups on new pairs is at most {short(value, 2)} above that of one answer for "
+                "all of them"
             )
         return (
             "the groups predict new pairs better than one answer for all of them: their squared error is smaller by at "

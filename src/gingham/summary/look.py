@@ -656,7 +656,7 @@ def look_wide(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dic
     cells = joined(columns)
     filled = cells.present if wide.zeros else int((cells.numbers != 0).sum())
     findings = [
-        f"One side lies in the columns: {frame.shape[0]:,} rows × {len(columns):,} columns; "
+        f"The table is wide: {frame.shape[0]:,} rows × {len(columns):,} columns; "
         f"{filled / cells.n_rows:.1%} of the cells are {'filled' if wide.zeros else 'not zero'}."
     ]
     if cells.n_missing and wide.zeros:
@@ -786,7 +786,7 @@ def what_lacks(axes: tuple[str, ...], facts: dict[str, Facts], roles: dict[str, 
         return None
     have = "no column of ids" if not axes else f"one column of ids, {axes[0]!r}"
     return (
-        f"The table has {have}, but gingham needs two sides, who and what. A wide table needs {WIDE} or more "
+        f"The table has {have}, but gingham needs two sides, such as users and movies. A wide table needs {WIDE} or more "
         "columns of numbers; several views of the same rows are for PairwiseClusterAnalysis in Python."
     )
 
@@ -794,7 +794,7 @@ def what_lacks(axes: tuple[str, ...], facts: dict[str, Facts], roles: dict[str, 
 def chosen(
     frame: Table, axes: tuple[str, ...], facts: dict[str, Facts], label: str | None, role: str, said: Said
 ) -> tuple[Choice, list[tuple[str, Choice]]]:
-    """The model that fits, and others."""
+    """The model that suits the table, and alternatives."""
     weight = said.weight if said.label else None
     if len(axes) == 2 and said.label is None and is_graph(frame, axes, facts):
         used = label if role in ("count", "number", "rating") else None
@@ -931,7 +931,7 @@ def stated(alphabet: str, numbers: Floats | None = None) -> str:
 
 
 def things(name: str) -> str:
-    """What the ids of a column are: users of user_id; where the name is no noun, ids in it."""
+    """What a column identifies, in the plural: users for user_id; "ids in ..." where the name is no noun."""
     many = plural(name)
     return f"ids in {name!r}" if many == name or set(words_of(name)) & ENDS_OF_EDGES else many
 

@@ -188,7 +188,7 @@ def facts_of_fit(kind: Kind, model: Any) -> Facts:
 
 
 def facts_of(kind: Kind, model: Any) -> Facts:
-    """Lines of the overview that come from the model alone."""
+    """Lines of the overview that depend on the model alone."""
     return {name: fact(model) for name, fact in kind.facts.items()}
 
 

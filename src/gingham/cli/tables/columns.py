@@ -75,7 +75,7 @@ def without_label(table: pl.DataFrame, label: str | None, missing: str | None) -
     if missing is None:
         return table
     if label is None or label not in table.columns:
-        raise GinghamError(f"--missing {missing} is a label, and no column of labels is used.")
+        raise GinghamError(f"--missing {missing} states a label, but this model uses no column of labels.")
     numeric = table[label].dtype.is_numeric()
     try:
         same = table[label] == float(missing) if numeric else table[label].cast(pl.String) == missing

@@ -161,5 +161,5 @@ def known_items(model: Any) -> Sequence[Sequence[str]]:
 
 
 def codes_of(model: Any, table: pl.DataFrame, axes: Sequence[str]) -> Ints:
-    """Positions of the ids in the model's rows and columns, (N, 2); −1 for those it has never seen."""
+    """Positions of the ids in the model's rows and columns, (N, 2); −1 for ids that the model has not seen."""
     return np.column_stack([places(names, table, axis) for names, axis in zip(known_items(model), axes)])

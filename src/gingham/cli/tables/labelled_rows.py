@@ -420,11 +420,11 @@ def measured(
     losses: Callable[[AnyArray, AnyArray], Floats] | None = None,
     label_values: AnyArray | None = None,
 ) -> tuple[Errors, Measured] | None:
-    """The error of a model that is fitted anew without some of the rows, beside simple rules; and what a file keeps.
+    """The held-out error of a model beside simple rules, and the record of this measurement that a model file keeps.
 
-    ``seed`` divides the rows; it is that of the fit, so that the same fit reports the same error, and it is kept.
-    ``label_values`` are the labels where they are names or classes, in the order of the columns of distributions. None
-    where a fit was interrupted, or some rows to learn from are of one class.
+    ``seed`` divides the rows. It is the seed of the fit, so that the same fit reports the same error, and the record
+    contains it. ``label_values`` are the possible names or classes, in the order of the columns of distributions; None
+    for numbers. The result is None if a fit was interrupted or the training rows of a fold have only one class.
     """
     parts = data.folds(share, seed)
     if not parts or (label_values is not None and any(len(np.unique(part.y)) < 2 for part, _ in parts)):
@@ -466,7 +466,7 @@ def codes_among(label_values: AnyArray, labels: AnyArray) -> Ints:
 def constant_guarantees(
     certificates: Mapping[str, Any], rows: Rows, space: LabelSpace, loss: object
 ) -> dict[str, float]:
-    """What is guaranteed of one constant answer for all rows, for every certificate of the same loss."""
+    """The guarantee of one constant answer for all rows, for each certificate with the same loss."""
     from gingham.certificates import certify
 
     one = [np.zeros(column.n_unique()) for column in rows.X.get_columns()]
