@@ -246,8 +246,8 @@ def _promise(certificate: Mapping[str, object], noun: str, uniform: float) -> st
     if certificate.get("bound") == "gain":
         if value >= 0:
             return (
-                f"the squared error of the groups on new pairs is at most {short(value, 2)} above that of one answer for "
-                "all of them"
+                f"the squared error of the groups on new pairs is at most {short(value, 2)} above that of one "
+                "answer for all of them"
             )
         return (
             "the groups predict new pairs better than one answer for all of them: their squared error is smaller by at "

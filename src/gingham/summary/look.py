@@ -786,8 +786,8 @@ def what_lacks(axes: tuple[str, ...], facts: dict[str, Facts], roles: dict[str, 
         return None
     have = "no column of ids" if not axes else f"one column of ids, {axes[0]!r}"
     return (
-        f"The table has {have}, but gingham needs two sides, such as users and movies. A wide table needs {WIDE} or more "
-        "columns of numbers; several views of the same rows are for PairwiseClusterAnalysis in Python."
+        f"The table has {have}, but gingham needs two sides, such as users and movies. A wide table needs {WIDE} or "
+        "more columns of numbers; several views of the same rows are for PairwiseClusterAnalysis in Python."
     )
 
 
