@@ -269,3 +269,14 @@ def test_what_is_held_out_tells_nothing_of_the_clusters_that_it_tests(monkeypatc
     y = np.where((X[:, 0] < 15) == (X[:, 1] < 10), 5, 1)
     gg.summarize(gg.CoClusteringRegressor((2, 2), alphabet=range(1, 6), random_state=0).fit(X, y))
     assert told[0] < 0.95 * len(y)  # all rows come last, for what is shown
+
+
+def test_lists_are_divided_at_commas_where_their_parts_come_again():
+    from gingham.summary.item_tables import _flags
+
+    lists = np.array(["cow", "cow, raw", "goat", "goat, raw", "sheep, raw", "sheep"], dtype=object)
+    assert {name: flag.tolist().count(True) for name, flag in _flags("milk", lists)} == {
+        "cow": 2, "goat": 2, "raw": 3, "sheep": 2,
+    }  # fmt: skip
+    names = np.array(["Smith, John", "Miller, Ann", "Baker, Lou"], dtype=object)
+    assert [name for name, _ in _flags("name", names)] == ["Baker, Lou", "Miller, Ann", "Smith, John"]

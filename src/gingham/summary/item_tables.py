@@ -25,7 +25,7 @@ MOST_VALUES = 60  # a column of more different texts says nothing about groups
 PARTS = 5  # of a column of numbers, equally full
 MOST_GROUPS = 12  # values of a column that divides the items into groups
 TITLES = ("title", "name", "label")
-SEPARATORS = ("|", ";")
+SEPARATORS = ("|", ";", ",")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +143,8 @@ def _flags(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
         if sum(separator in text for text in texts) >= 0.05 * max(len(texts), 1):
             lists = [{part.strip() for part in text.split(separator)} for text in texts.tolist()]
             found = sorted(set().union(*lists) - {""})
+            if separator == "," and len(found) >= len(set(texts.tolist())):
+                continue  # "Smith, John" is one value: parts of lists come again
             return [(f"{value}", np.array([value in own for own in lists])) for value in found[:MOST_VALUES]]
     different = sorted(set(texts.tolist()) - {""})
     if not 2 <= len(different) <= MOST_VALUES:
