@@ -93,7 +93,26 @@ def pages() -> Iterator[str]:
     yield from table(("table", "fit, CPU s", "page, CPU s", "megabytes", "opens in, s"), rows)
 
 
+ATTRIBUTES = {
+    "digits: the digit": "the digit, from half of the pixels",
+    "news: the topic": "the topic of a news text, from its words",
+    "movies: other stars": "rating of another movie (certified below)",
+}
+
+
+def new_attributes() -> Iterator[str]:
+    """Errors of predictions of a new attribute from a few labels."""
+    methods = ("clusters", "five neighbours", "nearest neighbour", "logistic regression")
+    rows = []
+    for key, title in ATTRIBUTES.items():
+        for n, found in results("papers_new_attributes")[key]["error"].items():
+            if n in ("1", "5", "20", "100"):
+                rows.append([title, n, *(rounded(found, method) for method in methods)])
+    yield from table(("new attribute", "labels", *methods), rows)
+
+
 TABLES = {
+    "new_attributes": new_attributes,
     "counts": counts,
     "mixed": mixed,
     "side_information": side_information,

@@ -217,7 +217,10 @@ def test_results_in_the_readme_come_from_files(monkeypatch):
 
 def test_the_tables_of_pages_come_from_files(tmp_path, monkeypatch):
     script("measured", monkeypatch).write_page_tables(tmp_path)
-    pages = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("results", "validation"))
+    pages = "".join(
+        (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        for name in ("results", "validation", "guide/unobserved_features")
+    )
     for written in tmp_path.iterdir():
         assert f"results_tables/{written.name}" in pages
         assert written.read_text(encoding="utf-8").strip()
