@@ -16,7 +16,7 @@ def card(title: str, body: str) -> str:
     """A frame with a title."""
     style = (
         f"border:1px solid {LINE};border-radius:6px;padding:.7em 1em;max-width:58em;color:{INK};background:{PAPER};"
-        "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
+        "overflow-x:auto;box-sizing:border-box;font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
     )
     return f'<div style="{style}"><div style="font-weight:600;font-size:14px">{escape(title)}</div>{body}</div>'
 

@@ -52,8 +52,6 @@ class FitRecord:
         The further tables of a joint model.
     side : tuple of str
         Sides with tables of properties that the model predicts with.
-    items : tuple of observations of str
-        Names of items, of models that number them.
     """
 
     axes: tuple[str, ...] = ()
@@ -70,4 +68,3 @@ class FitRecord:
     wide: WideTable | None = None
     relations: tuple[tuple[tuple[str, ...], str], ...] = ()
     side: tuple[str, ...] = ()
-    items: tuple[tuple[str, ...], ...] = ()

@@ -40,17 +40,14 @@ def small_board(board: Board) -> str:
 
 
 def errors_table(errors: Errors) -> str:
-    """The model's error beside the baselines."""
-    rows = [[name, f"{value:.4g}"] for name, value in errors.scores.items()]
+    """The model's error beside the baselines, in the measure of the loss and in others."""
+    by_unit = {errors.unit: errors.scores, **errors.others}
+    rows = [[name, *(f"{scores[name]:.4g}" for scores in by_unit.values())] for name in errors.scores]
     note = ""
     if errors.useful is False and errors.best_baseline is not None:
         note = paragraph(f"It predicts no better than {errors.best_baseline[0]} do: interpret it with care.")
     how = paragraph(f"{errors.how[:1].upper()}{errors.how[1:]}.", quiet=True) if errors.how else ""
-    others = [
-        table([unit, ""], [[name, f"{value:.4g}"] for name, value in scores.items()])
-        for unit, scores in errors.others.items()
-    ]
-    return table([f"{errors.unit} on held-out entries", ""], rows) + note + how + "".join(others)
+    return table(["on held-out entries", *by_unit], rows) + note + how
 
 
 def summary_body(summary: Summary) -> str:
@@ -72,4 +69,8 @@ def summary_card(summary: Summary, title: str = "Summary") -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME else name[: NAME - 1] + "…"
+    """A name of a few words, which ends between two items where it can."""
+    if len(name) <= NAME:
+        return name
+    kept, comma, _ = name[: NAME - 1].rpartition(", ")
+    return f"{kept} …" if comma else f"{name[: NAME - 1]}…"

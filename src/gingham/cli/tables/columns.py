@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from gingham.arrays import Bools, Floats, Ints
+from gingham.arrays import Floats, Ints
 from gingham.data import Mode
 from gingham.errors import GinghamError, GinghamWarning, suggestion
 
@@ -140,17 +140,16 @@ def id_pairs(
     table: pl.DataFrame,
     axes: Sequence[str],
     weight: str | None,
-    numbers: bool = True,
     drop_missing: bool = False,
 ) -> tuple[pl.DataFrame, Floats | None]:
-    """Rows with two ids (and a value), none missing; the value as finite numbers where they are wanted."""
+    """Rows with two ids, none missing, and their weights as finite numbers where there is a column of them."""
     if len(axes) != 2:
         raise GinghamError(f"--model {kind.name} needs two columns of ids, such as --axes {kind.pair}.")
     need_columns(table, axes, "--axes")
     if weight is not None:
         need_columns(table, [weight], "--weight")
     kept = with_ids(without_missing(table, [*axes, *([weight] if weight else [])], drop_missing), axes)
-    if weight is None or not numbers:
+    if weight is None:
         return kept, None
     weights = kept[weight].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
     if not np.isfinite(weights).all():
@@ -162,12 +161,6 @@ def numbered(table: pl.DataFrame, names: Sequence[str]) -> tuple[list[Mode], lis
     """The items of each column, and their codes."""
     modes = [Mode.of(table[name].to_numpy(), name) for name in names]
     return modes, [mode.encode(table[mode.name].to_numpy()) for mode in modes]
-
-
-def places(names: Sequence[str], table: pl.DataFrame, column: str) -> Ints:
-    """Positions of ids among names; −1 for those that are not there."""
-    at = {name: place for place, name in enumerate(names)}
-    return np.array([at.get(str(item), -1) for item in id_column(table[column]).to_list()], dtype=np.int64)
 
 
 def with_predictions(table: pl.DataFrame, *columns: pl.Series) -> pl.DataFrame:
@@ -203,13 +196,3 @@ def joined(column: pl.Series) -> bytes:
 def check_holdout(share: float) -> None:
     if not 0 <= share < 1:
         raise GinghamError(f"--holdout {share} must be at least 0 and below 1.")
-
-
-def split(n_rows: int, share: float, seed: int) -> tuple[Bools, Bools]:
-    """Masks of the rows to learn from and of those set aside, drawn at random from the seed."""
-    check_holdout(share)
-    held = np.zeros(n_rows, dtype=bool)
-    held[np.random.default_rng([seed, n_rows]).permutation(n_rows)[: round(share * n_rows)]] = True
-    if held.all():
-        raise GinghamError("--holdout leaves no training row.")
-    return ~held, held

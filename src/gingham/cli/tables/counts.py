@@ -18,9 +18,9 @@ from gingham.cli.tables.columns import (
     check_holdout,
     fingerprint,
     id_pairs,
+    like_items,
     need_columns,
     numbered,
-    places,
     with_predictions,
 )  # fmt: skip
 from gingham.cli.tables.kinds import Kind
@@ -39,7 +39,6 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     model.fit(learned, names={mode.name: mode.items for mode in modes}, **task.accepted_by(model.fit))
     model._record = FitRecord(
         options.axes, weight=weight, seed=options.seed, holdout=share,
-        items=tuple(tuple(map(str, mode.items.tolist())) for mode in modes),
         fingerprint=fingerprint(table, [*options.axes, *([weight] if weight else [])]),
     )  # fmt: skip
     facts = {
@@ -152,14 +151,7 @@ def code_lengths(model: Any, counts: sparse.csr_array | None) -> dict[str, float
     }
 
 
-def known_items(model: Any) -> Sequence[Sequence[str]]:
-    """The names of rows and columns; their positions, of a model made in Python."""
-    if model._record is not None:
-        items: Sequence[Sequence[str]] = model._record.items
-        return items
-    return [[str(i) for i in range(n)] for n in (len(model.row_labels_), len(model.column_labels_))]
-
-
 def codes_of(model: Any, table: pl.DataFrame, axes: Sequence[str]) -> Ints:
     """Positions of the ids in the model's rows and columns, (N, 2); −1 for ids that the model has not seen."""
-    return np.column_stack([places(names, table, axis) for names, axis in zip(known_items(model), axes)])
+    ids = like_items(table, axes, model.modes_)
+    return np.column_stack([mode.encode(ids[name].to_numpy()) for mode, name in zip(model.modes_, axes)])

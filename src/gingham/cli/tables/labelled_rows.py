@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from gingham.cli.tables.arguments import CertificateRequest, FitOptions, Interva
 from gingham.cli.tables.columns import (
     NUMBERS,
     check_holdout,
-    joined,
+    fingerprint,
     like_items,
     need_columns,
     numbered,
@@ -130,13 +129,10 @@ class Rows:
     @property
     def fingerprint(self) -> str:
         """Equal for equal rows in equal order with equal weights."""
-        digest = hashlib.sha256()
-        for name in self.X.columns:
-            digest.update(joined(self.X[name]) + b"\x1e")
-        digest.update(joined(pl.Series(list(map(str, self.y.tolist())))))
-        if self.weight is not None:
-            digest.update(b"\x1e" + np.ascontiguousarray(self.weight, "<f8").tobytes())
-        return digest.hexdigest()[:32]
+        columns = [*self.X.get_columns(), pl.Series(list(map(str, self.y.tolist())))]
+        columns += [] if self.weight is None else [pl.Series(self.weight)]
+        table = pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
+        return fingerprint(table, table.columns)
 
     def tested(self, model: Any, modes: Sequence[Mode], relation: int = 0) -> Tested | None:
         """The rows that measured the model's error, where these are the rows of its fit.

@@ -187,20 +187,22 @@ def pays(data: Rows, options: FitOptions, classes: bool, fitted: Callable[[Rows]
 
 def errors(at: Place, data: Rows, options: FitOptions, fitted: Callable[[Rows], Any]) -> tuple[Errors, Measured] | None:
     """The error of the model by the loss that its predictions are judged by."""
-    model, loss, share, seed = at.model, at.judged_by(), options.holdout, options.seed
-    if loss == "log":
+    model, loss = at.model, at.judged_by()
+    name, losses, values = loss if isinstance(loss, str) else "own", None, None
+    if name == "log":
         values = np.asarray(at.label_values())
-        say = lambda one, X: replace(at, model=one).distributions(X, values)  # noqa: E731
-        return measured(data, share, seed, fitted, say, "log", label_values=values)
-    name = loss if isinstance(loss, str) else "own"
-    losses = None
-    if name not in UNITS:
+    elif name == "zero-one":
+        values = np.unique(data.y)
+    elif name not in UNITS:
         from gingham.certificates.losses import StatedLoss
 
         losses = StatedLoss.of_cell(model.posterior_.cells[at.relation]).losses
-    label_values = np.unique(data.y) if name == "zero-one" else None
-    say = lambda one, X: replace(at, model=one).labels(X)  # noqa: E731
-    return measured(data, share, seed, fitted, say, name, losses, label_values)
+
+    def say(one: Any, X: pl.DataFrame) -> AnyArray:
+        mine = replace(at, model=one)
+        return mine.distributions(X, values) if name == "log" and values is not None else mine.labels(X)
+
+    return measured(data, options.holdout, options.seed, fitted, say, name, losses, values)
 
 
 # what a fitted model knows
