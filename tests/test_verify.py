@@ -22,6 +22,7 @@ from gingham import verify
 from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.divergence import ball_maximum
 from gingham.certificates.prices import partition_exact
+from gingham.certificates.record import digest
 from gingham.models.layers import Sampler
 
 SOURCE = Path(verify.__file__)
@@ -160,6 +161,8 @@ def test_true_certificates_are_verified(kind, made, capsys):
     assert "verified. It rests on what is given:" in words
     assert "differs" not in words
     assert ("taken as it is stated" in words) == (kind == "progressive layers")
+    first = "prediction 'guess'" if kind.startswith("predictions") else "id 'user', id 'film'"
+    assert f"verified: {first}" in words
 
 
 # what a forger might change: the JSON, the model file, the table
@@ -401,7 +404,16 @@ def test_tampering_is_found(name, made, tmp_path, capsys):
 
 
 # A forger who changes what a certificate is computed from, and then puts in all numbers that follow from it.
+def labels_as_predictions(document, folder):
+    """Name the column of labels as that of predictions, too."""
+    stars = [line.split(",")[1] for line in (folder / "data.csv").read_text().splitlines()[1:]]
+    numbers = np.array(stars, dtype=float)
+    document["data"] |= {"columns": ["stars"], "names": ["stars", "stars"], "kinds": ["number"], "label": "number"}
+    document["data"]["digest"] = digest([numbers], ["number"], numbers, None)
+
+
 FORGED = {
+    "labels passed off as predictions": ("predictions", labels_as_predictions),
     "modes passed off as frozen cost nothing": ("in sample", put(F, "posterior", "frozen", to=[True, True])),
     "modes of a density passed off as frozen": ("density", put(F, "posterior", "frozen", to=[True, True])),
     "a hundredth of a candidate": ("in sample", put(F, to=lambda facts: {**facts, "candidates": 0.01})),

@@ -319,8 +319,15 @@ class Checker:
         kinds = [*data["kinds"], *([label] if label else []), *["number"] * data["weighted"]]
         others = [name for name in head if name not in axes]
         names = data.get("names") or [*axes, *others][: len(kinds)]
-        if len(names) < len(kinds) or not set(names) <= set(head):
+        apart = len(set(names)) == len(names) >= len(kinds)  # no column stands for two
+        if not (apart and set(names) <= set(head)):
             raise ValueError(f"The table needs {len(kinds)} columns, {names}; it has {head}.")
+        if len(set(head)) < len(head):
+            raise ValueError(f"Two columns of the table have one name: {head}.")
+        by_column = self.facts.get("strata") == "column"
+        roles = ["prediction" if self.kind == "predictions" else "id"] * (len(axes) - by_column)
+        roles += ["stratum"] * by_column + ["label"] * bool(label) + ["weight"] * data["weighted"]
+        self.roles = [f"{role} {name!r}" for role, name in zip(roles, names)]
         shown = [[line[head.index(name)] for line in lines] for name in names]
         for at, kind in enumerate(kinds):
             if kind == "number":
@@ -787,6 +794,7 @@ def verified(found: Checker) -> list[str]:
             f"{part['n_observations']:,} tested."
             for part in found.parts
         ),
+        f"verified: {', '.join(found.roles)} of the table.",
         "verified. It rests on what is given:",
         *map(sentence, found.given),
     ]

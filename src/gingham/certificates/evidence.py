@@ -35,6 +35,7 @@ class Evidence:
     covered: Posterior | None = None
     n_answers: float = 0.0
     rounded: bool = False
+    share: float = 1.0  # of δ that a bound on it may spend, where it was chosen among other evidence
 
     def in_unit(self, scaled: float) -> float:
         """A scaled loss in the loss's own unit."""

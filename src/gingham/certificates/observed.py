@@ -312,9 +312,18 @@ def coverage(posterior: Posterior, relation: int, population: Population | None 
     found = []
     if sizes:
         found.append(given("population", sizes={modes[mode].name: size for mode, size in sizes.items()}))
-    if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in posterior.structure.column_modes(relation)):
+    places = dict.fromkeys(posterior.structure.column_modes(relation))
+    if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in places):
         found.append(checked("urn"))
+    # Nothing is paid for clusters that were not learned; that every item is its own one says nothing of the rows.
+    fixed = [mode for mode in places if mode in posterior.structure.frozen and not _is_identity(posterior.assign[mode])]
+    found += [given("clusters fixed beforehand", names=[modes[mode].name for mode in fixed])] if fixed else []
     return tuple(found)
+
+
+def _is_identity(assign: Floats) -> bool:
+    n, m = assign.shape
+    return n == m and bool((on_host(assign) == np.eye(n)).all())
 
 
 def source(posterior: Posterior, relation: int, sample: Sample, *drawn: Assumption) -> tuple[Assumption, ...]:

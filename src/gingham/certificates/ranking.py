@@ -503,7 +503,7 @@ def _lists(ranking: Lists, users: AnyArray, at: int, seen: TableLike | None) -> 
     for row, one in enumerate(given):
         mine = list(one)[:at]  # type: ignore[call-overload]
         if len(set(mine) - {None}) < sum(item is not None for item in mine):
-            raise GinghamError(f"The list of user {users[row]!r} names an item twice.")
+            raise GinghamError(f"The list of user {users[row : row + 1].tolist()[0]!r} names an item twice.")
         lists[row, : len(mine)] = mine
     absent_items = lists == None  # noqa: E711 - elementwise
     if absent_items.any():

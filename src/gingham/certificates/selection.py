@@ -20,6 +20,7 @@ from gingham.arrays import Floats
 from gingham.certificates.bounds import GRID, LossDistribution, log_wealth
 from gingham.certificates.confidence import checked_delta, log_inverse
 from gingham.certificates.losses import as_numbers
+from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError
 
 
@@ -45,6 +46,7 @@ class Propensity:
         """least/p of each row, above 0 and at most 1."""
         if not (np.isfinite(self.gamma) and self.gamma >= 1):
             raise GinghamError(f"gamma={self.gamma!r} must be a number from 1: Γ, by which propensities may be wrong.")
+        need_unmasked(self.rows, "propensities")
         p = as_numbers(np.asarray(self.rows), "propensity")
         if len(p) != n or not 0 < self.least <= p.min(initial=np.inf):
             raise GinghamError(
@@ -141,6 +143,8 @@ def selection_effect(
     share, span = checked_delta(delta) / 4, 2.0 * (label_bounds[1] - label_bounds[0])
 
     def scaled(labels: npt.ArrayLike, guesses: npt.ArrayLike) -> Floats:
+        need_unmasked(labels, "labels")
+        need_unmasked(guesses, "predictions")
         own = [as_numbers(np.asarray(values), what) for values, what in ((labels, "label"), (guesses, "prediction"))]
         if len(own[0]) != len(own[1]) or len(own[0]) == 0:
             raise GinghamError(f"There are {len(own[0])} labels and {len(own[1])} predictions.")
