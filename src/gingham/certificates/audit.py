@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.certificates.assumptions import Assumption, given, rests_on
-from gingham.certificates.bounds import LossDistribution, log_wealth
+from gingham.certificates.bounds import mean_between
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.holdout import certify_predictions, losses_of_groups
@@ -40,6 +40,12 @@ class Difference:
     observed: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, names: tuple[str, str], gaps: Floats, width: float, delta: float) -> Difference:
+        """From differences of losses that are between −1 and 1 in units of ``width``; each end has half of δ."""
+        low, high = mean_between(gaps, delta / 2, -1.0)
+        return cls(*names, width * float(gaps.mean()), width * low, width * high)
 
     @property
     def better(self) -> str | None:
@@ -221,22 +227,21 @@ def audit(
     )
     losses = {name: stated.losses(labels, np.asarray(guesses)) for name, guesses in predictions.items()}
     pairs = list(combinations(predictions, 2))
-    differences = []
-    for first, second in pairs:
-        gap, part = draws(losses[first] - losses[second]), share / (2 * len(pairs))
-        ends = -width * upper(-gap, part), width * upper(gap, part)
-        differences.append(Difference(first, second, width * float(gap.mean()), *ends))
+    differences = tuple(
+        Difference.of((first, second), draws(losses[first] - losses[second]), width, share / len(pairs))
+        for first, second in pairs
+    )
     changes, half = [], len(labels) // 2
     for name, values in losses.items() if ordered else ():
         sides = [draws(values - low, rows) for rows in (slice(half), slice(half, None))]
         if min(map(len, sides)) >= FEWEST:
-            (low0, high0), (low1, high1) = (_between(side, share / (4 * n)) for side in sides)
+            (low0, high0), (low1, high1) = (mean_between(side, share / (4 * n)) for side in sides)
             parts = tuple(float(part.mean()) for part in np.array_split(values, PARTS))
             observed = width * float(sides[1].mean() - sides[0].mean())
             changes.append(Change(name, observed, width * (low1 - high0), width * (high1 - low0), parts))
     time = (given("order of time"),) if changes else ()
     assumptions = (*next(iter(models.values())).assumptions, *time)
-    return Audit(models, breakdowns, tuple(differences), tuple(changes), stated.name, len(labels), delta, assumptions)
+    return Audit(models, breakdowns, differences, tuple(changes), stated.name, len(labels), delta, assumptions)
 
 
 def audit_rankings(
@@ -280,13 +285,3 @@ def hot_or_cold(ids: npt.ArrayLike) -> AnyArray:
     hot = np.zeros(len(counts), dtype=bool)
     hot[order] = 2 * before < counts.sum()
     return np.where(hot[at.ravel()], "hot", "cold")
-
-
-def upper(scaled: Floats, delta: float) -> float:
-    """A bound of a mean of losses, or of differences of losses, that are at most 1."""
-    return log_wealth(LossDistribution.of(scaled, np.ones(len(scaled))), 0.0, len(scaled), delta).value
-
-
-def _between(scaled: Floats, delta: float) -> tuple[float, float]:
-    """A lower and an upper bound of a mean between 0 and 1, each with δ."""
-    return 1.0 - upper(1.0 - scaled, delta), upper(scaled, delta)

@@ -19,21 +19,21 @@ from gingham.certificates.confidence import checked_delta
 from gingham.certificates.density import of_density
 from gingham.certificates.evidence import Evidence, collect, pooled
 from gingham.certificates.gain import over_constants
-from gingham.certificates.holdout import committee_members, of_folds, on_other_rows
+from gingham.certificates.holdout import of_folds, on_other_rows
 from gingham.certificates.labels import are_labels, posterior_of_labels
 from gingham.certificates.observed import (
     Population,
     check_population,
     coverage,
     covered_predictor,
-    posterior_of,
+    posteriors_of,
     sample_of,
     source,
-    stated_cell,
-    with_cell,
+    stated_labels,
 )
 from gingham.certificates.record import Record, grid_facts
 from gingham.certificates.split import on_a_split
+from gingham.core.problem import find_posterior
 from gingham.data import Sample
 from gingham.errors import RefusedCertificate
 
@@ -164,11 +164,9 @@ def on_rows_of_the_fit(
     population: Population | None = None,
 ) -> Certificate:
     """What a theorem for all posteriors says, on rows that the model may have been fitted on."""
-    members = committee_members(model) if hasattr(model, "members_") else []
-    posterior = posterior_of(members[0] if members else model)
-    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
-    if posterior.offsets is None:
-        posterior = with_cell(posterior, cell, relation)
+    members = posteriors_of(model)
+    posterior, cell = members[0], members[0].label_cell(relation)
+    statement = stated_labels(cell, alphabet)
     sample = sample_of(posterior, X, y, sample_weight, relation, getattr(model, "backend", "auto"))
     if population is not None and sample.has_unseen and not isinstance(X, Sample):
         check_population(posterior, X, sample, relation, population)
@@ -183,11 +181,8 @@ def on_rows_of_the_fit(
             f"bound={theorem.name!r} holds for one sample size that was fixed beforehand; only log-wealth holds for "
             "all sample sizes."
         )
-    if members:
-        same_cells = [with_cell(member, cell, relation) for member in members]
-        evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
-    else:
-        evidence = collect(posterior, sample, relation, population)
+    same_cells = (replace(member, cells=posterior.cells) for member in members)
+    evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
     assumptions = (
         *source(posterior, relation, sample, *(ARRIVING if anytime else (INDEPENDENT,))),
         statement,
@@ -198,7 +193,7 @@ def on_rows_of_the_fit(
     certificate = replace(certificate, anytime=anytime, delta=delta)
     if lower:
         certificate = replace(certificate, lower=_lower(theorem, evidence, delta / 2))
-    if members or evidence.covered is None:
+    if evidence.covered is None or find_posterior(model) is None:
         return certificate
     stated = {"n_answers": evidence.n_answers, "rounded": evidence.rounded, "population": population}
     facts = partial(grid_facts, evidence.covered, relation, **stated)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.certificates.assumptions import Assumption, given, rests_on
-from gingham.certificates.audit import Audit, Difference, audit, audit_rankings, upper
+from gingham.certificates.audit import Audit, Difference, audit, audit_rankings
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.holdout import losses_of_groups
 from gingham.certificates.losses import loss_scale, stated_loss
@@ -190,10 +190,7 @@ def _by_parts(
             own = own if units is None else losses_of_groups(own, units[inside], 0)[0]
             if len(own) >= FEWEST:
                 rows.append((name, str(part), own))
-    each = share / (2 * max(len(rows), 1))
     found: dict[str, list[PartDifference]] = {name: [] for name in by or {}}
     for name, part, own in rows:
-        high, low = upper(own, each), -upper(-own, each)
-        one = Difference(*names, width * float(own.mean()), width * low, width * high)
-        found[name].append(PartDifference(part, len(own), one))
+        found[name].append(PartDifference(part, len(own), Difference.of(names, own, width, share / len(rows))))
     return {name: tuple(sorted(parts, key=lambda one: one.difference.observed)) for name, parts in found.items()}

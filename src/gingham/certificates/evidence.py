@@ -159,8 +159,9 @@ def pooled(parts: Sequence[Evidence]) -> Evidence:
     KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the distribution of the Gibbs loss is the
     average distribution.
     """
-    first = parts[0]
-    prices = {}
+    first, prices = parts[0], {}
+    if len(parts) == 1:
+        return first
     for kind in first.prices:
         names = dict.fromkeys(name for part in parts for name in part.prices[kind].terms)
         prices[kind] = Complexity(

@@ -28,11 +28,10 @@ from gingham.certificates.observed import (
     check_items,
     check_pairs_once,
     in_full_precision,
-    posterior_of,
+    posteriors_of,
     sample_of,
     source,
-    stated_cell,
-    with_cell,
+    stated_labels,
 )
 from gingham.certificates.prices import Complexity, pooled_answers
 from gingham.certificates.record import Record, grid_facts
@@ -272,13 +271,10 @@ def on_other_rows(
 ) -> Certificate:
     """bound="holdout": one predictor of a model, or of a committee, on rows that its fit has not seen."""
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
-    members = committee_members(model) if hasattr(model, "members_") else []
-    posterior = posterior_of(members[0] if members else model)
-    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
-    if posterior.offsets is None:
-        posterior = with_cell(posterior, cell, relation)
+    posterior, is_committee = posteriors_of(model)[0], find_posterior(model) is None
+    statement = stated_labels(posterior.label_cell(relation), alphabet)
     sample, guesses = sample_of(posterior, X, y, sample_weight, relation), None
-    if members:
+    if is_committee:
         if predictor not in ("mean", "median", "mode"):
             raise RefusedCertificate(
                 f"predictor={predictor!r}: a committee is certified on rows it has not seen by what it predicts, "
@@ -297,7 +293,7 @@ def on_other_rows(
     elif strata is not None:
         names = as_names(strata, sample.n_rows)
     certificate = of_rows(None, 1) if names is None else with_strata(names, of_rows, judge, possible)
-    if not members and posterior.offsets is None:
+    if not is_committee and posterior.offsets is None:
         facts = partial(grid_facts, posterior, relation, **test.facts, **strata_facts(certificate))
         told = names if judge is None else None
         record = Record("holdout", X, y, sample_weight, facts, told, column_name(strata))
@@ -539,32 +535,6 @@ def betting(losses: Floats, union: float, delta: float, seed: int) -> Bound:
     return Bound(value, {"confidence ln 1/δ": log_inverse(delta)}, {"seed": float(seed), "orders": float(orders)})
 
 
-def committee_members(model: object) -> list[Posterior]:
-    """The posteriors of a committee, if the model is one and all its members have the same items."""
-    members = getattr(model, "members_", None)
-    if members is None:
-        return []
-    if getattr(model, "shares_", None) is not None:  # a bound on a committee counts all members alike
-        raise RefusedCertificate(
-            f"{type(model).__name__} weights its members and has a certificate already. Certify it on other rows with "
-            "certify_predictions."
-        )
-    known = [posterior for posterior in map(find_posterior, members) if posterior is not None]
-    if not known or len(known) < len(members):
-        raise RefusedCertificate(
-            "The members of this committee have no posterior over co-clusterings, so that no Gibbs bound covers them. "
-            "Certify the committee's predictions with certify_predictions."
-        )
-    for posterior in known[1:]:
-        for one, other in zip(known[0].structure.columns(), posterior.structure.columns()):
-            if one.n_items != other.n_items or (one.items != other.items).any():
-                raise RefusedCertificate(
-                    "The members of this committee have not seen the same items, so that no Gibbs bound covers them "
-                    "together. Certify the committee's predictions with certify_predictions."
-                )
-    return known
-
-
 def of_folds(
     model: object,
     X: None = None,
@@ -602,13 +572,13 @@ def of_folds(
         raise GinghamError("The labels of the folds are not stored with this committee: fit it again.")
     folds, predictions, rows, labels = (np.asarray(value) for value in kept)
     if y is not None:
-        stated_labels = checked_labels(y)
-        if stated_labels.shape != labels.shape:
-            raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(stated_labels)}.")
-        if (stated_labels != labels).any():
-            row = int(np.flatnonzero(stated_labels != labels)[0])
+        named = checked_labels(y)
+        if named.shape != labels.shape:
+            raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(named)}.")
+        if (named != labels).any():
+            row = int(np.flatnonzero(named != labels)[0])
             raise RefusedCertificate(
-                f"Row {row} of y is {stated_labels[row]}, and the committee was fitted on {labels[row]}: its folds "
+                f"Row {row} of y is {named[row]}, and the committee was fitted on {labels[row]}: its folds "
                 "test the labels that it was fitted on. Leave y out."
             )
     counts = getattr(model, "fold_counts_", None)
@@ -617,7 +587,8 @@ def of_folds(
             share_of_copies(learned.draws)
     posterior = find_posterior(next(iter(getattr(model, "members_", ())), None))
     if loss is None and label_bounds is None and posterior is not None:
-        stated = StatedLoss.of_cell(stated_cell(posterior.label_cell(), alphabet)[0])
+        stated_labels(posterior.label_cell(), alphabet)
+        stated = StatedLoss.of_cell(posterior.label_cell())
     else:
         stated = stated_loss("absolute" if loss is None else loss, alphabet, label_bounds)
     test = Trial(delta, 1, "log-wealth", "mean of the committee", 0, True)

@@ -41,12 +41,7 @@ class Stratum:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "empirical": self.empirical,
-            "n_observations": self.n_observations,
-        }
+        return vars(self).copy()
 
 
 @dataclass(frozen=True, eq=False)
