@@ -8,11 +8,12 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import TableLike
 from gingham.certificates import bounds as all_bounds
-from gingham.certificates.assumptions import Assumption, checked, given
+from gingham.certificates.assumptions import checked, given
 from gingham.certificates.bounds import Theorem, find
 from gingham.certificates.certificate import Certificate, from_theorem
 from gingham.certificates.confidence import checked_delta
@@ -20,7 +21,7 @@ from gingham.certificates.density import of_density
 from gingham.certificates.evidence import Evidence, collect, pooled
 from gingham.certificates.gain import over_constants
 from gingham.certificates.holdout import of_folds, on_other_rows
-from gingham.certificates.labels import are_labels, posterior_of_labels
+from gingham.certificates.labels import posterior_of_labels
 from gingham.certificates.observed import (
     Population,
     check_population,
@@ -128,7 +129,7 @@ def certify(
     asked = {name: value for name, value in common.items() if value is not None} | options
     if options.get("population", 0) is None:
         del asked["population"]
-    if are_labels(model) and bound != "density":
+    if isinstance(model, (Mapping, list, tuple, np.ndarray)) and bound != "density":  # clusters of items
         if bound in PROCEDURES and bound != "gain":
             raise RefusedCertificate(
                 f"bound={bound!r} tests a finished predictor on other rows, but here the answers of the cells are "
@@ -187,7 +188,8 @@ def on_rows_of_the_fit(
         *source(posterior, relation, sample, *(ARRIVING if anytime else (INDEPENDENT,))),
         statement,
         *coverage(posterior, relation, population),
-        *_scale(evidence),
+        checked("range", low=float(evidence.low), high=float(evidence.in_unit(1.0))),
+        *((checked("rounded answers", n=evidence.n_answers),) if evidence.rounded else ()),
     )
     certificate = from_theorem(theorem, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
     certificate = replace(certificate, anytime=anytime, delta=delta)
@@ -204,10 +206,3 @@ def _lower(theorem: Theorem, evidence: Evidence, delta: float) -> float:
     complexity = evidence.prices[theorem.price].total
     function = all_bounds.log_wealth_lower if theorem.name == "log-wealth" else all_bounds.maurer_lower
     return evidence.in_unit(function(evidence.distribution, complexity, evidence.n_observations, delta).value)
-
-
-def _scale(evidence: Evidence) -> tuple[Assumption, ...]:
-    found = [checked("range", low=float(evidence.low), high=float(evidence.in_unit(1.0)))]
-    if evidence.rounded:
-        found.append(checked("rounded answers", n=evidence.n_answers))
-    return tuple(found)

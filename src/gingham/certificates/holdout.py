@@ -37,12 +37,10 @@ from gingham.certificates.prices import Complexity, pooled_answers
 from gingham.certificates.record import Record, grid_facts
 from gingham.certificates.selection import Propensity, catalogue_mean
 from gingham.certificates.strata import (
-    KNOWN_NEW,
-    all_known_or_new,
+    Division,
     as_names,
+    by_items,
     column_name,
-    judged_by,
-    known_or_new,
     strata_facts,
     texts_of,
     with_strata,
@@ -173,7 +171,7 @@ def certify_predictions(
         return _of_losses(mine, own, stated.cell, replace(test, shares=shares), assumptions)
 
     names = None if strata is None else as_names(strata, len(labels))
-    certificate = of_rows(None, 1) if names is None else with_strata(names, of_rows)
+    certificate = with_strata(None if names is None else Division(names), of_rows)
     if units is not None:
         return certificate
     facts = {"loss": stated.facts(), "nu_grid": GRID, **test.facts, **strata_facts(certificate)}
@@ -282,24 +280,20 @@ def on_other_rows(
             )
         guesses = np.asarray(model.predict(require_rows(X, y)[0], rule=predictor))
     of_rows = on_unseen_rows(posterior, sample, statement, test, relation, guesses)
-    names, judge, possible = None, None, list[str]()
-    if isinstance(strata, str):
-        if strata != KNOWN_NEW:
-            raise GinghamError(f"strata={strata!r} is unknown: {KNOWN_NEW!r}, or the stratum of each row.")
-        modes = posterior.structure.columns(relation)
-        columns, items = [mode.name for mode in modes], [mode.items for mode in modes]
-        names = known_or_new([code >= 0 for code in sample.codes], columns)
-        judge, possible = judged_by(items, columns), all_known_or_new(columns)
+    division, modes = None, posterior.structure.columns(relation)
+    if by_items(strata):
+        known = [code >= 0 for code in sample.codes]
+        division = Division.of(known, [mode.items for mode in modes], [mode.name for mode in modes])
     elif strata is not None:
-        names = as_names(strata, sample.n_rows)
-    certificate = of_rows(None, 1) if names is None else with_strata(names, of_rows, judge, possible)
+        division = Division(as_names(strata, sample.n_rows))
+    certificate = with_strata(division, of_rows)
     if not is_committee and posterior.offsets is None:
         facts = partial(grid_facts, posterior, relation, **test.facts, **strata_facts(certificate))
-        told = names if judge is None else None
+        told = None if division is None else division.handed_in
         record = Record("holdout", X, y, sample_weight, facts, told, column_name(strata))
         certificate = replace(certificate, record=record)
-    known = without_rows_of_the_fit(model, sample, relation)
-    return replace(certificate, assumptions=(*certificate.assumptions, *known))
+    not_new = without_rows_of_the_fit(model, sample, relation)
+    return replace(certificate, assumptions=(*certificate.assumptions, *not_new))
 
 
 def require_rows(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[TableLike, npt.ArrayLike]:
