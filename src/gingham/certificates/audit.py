@@ -278,12 +278,12 @@ def audit(
             observed = width * float(sides[1].mean() - sides[0].mean())
             changes.append(Change(name, observed, width * (low1 - high0), width * (high1 - low0), parts))
     said = [*next(iter(models.values())).assumptions, *([given("order of time")] if changes else [])]
-    parts = {}
+    in_parts: Mapping[str, tuple[PartDifference, ...]] = {}
     if by:
         said += [] if divisions else [given("strata")]
-        parts = _by_parts(pairs[0], losses[pairs[0][0]] - losses[pairs[0][1]], width, by, delta - left, units)
+        in_parts = _by_parts(pairs[0], losses[pairs[0][0]] - losses[pairs[0][1]], width, by, delta - left, units)
     return Audit(
-        models, breakdowns, differences, tuple(changes), stated.name, len(labels), delta, tuple(said), parts
+        models, breakdowns, differences, tuple(changes), stated.name, len(labels), delta, tuple(said), in_parts
     )  # fmt: skip
 
 
@@ -323,18 +323,20 @@ def audit_rankings(
         differences.append(Difference(first, second, one.empirical, -other.value, one.value))
     first_one = next(iter(models.values()))
     name = f"miss rate at {at}" if measure == "miss" else f"1 − NDCG@{at}"
-    parts, said = {}, first_one.assumptions
+    said, parts = first_one.assumptions, dict[str, tuple[PartDifference, ...]]()
     if by:
         ids, items = id_columns(hidden).columns
         users = Mode.of(ids, "user")
-        one, other = (
-            ranking_losses(rankings[which], users, users.encode(ids), items, at, measure) for which in pairs[0]
-        )
+        codes = users.encode(ids)
+        missed = [ranking_losses(rankings[which], users, codes, items, at, measure) for which in pairs[0]]
         divisions = {
             what: np.array([part.get(user, "not in the model") for user in users.items.tolist()], dtype=object)
             for what, part in by.items()
         }
-        parts, said = _by_parts(pairs[0], one - other, 1.0, divisions, delta - left, None), (*said, given("strata"))
+        parts, said = (
+            _by_parts(pairs[0], missed[0] - missed[1], 1.0, divisions, delta - left, None),
+            (*said, given("strata")),
+        )
     return Audit(models, {}, tuple(differences), (), name, first_one.n_users, delta, said, parts, "users")
 
 
