@@ -26,8 +26,12 @@ SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution
 # the bound of each kind of file, what has to be given for it, or else how the rows came
 BOUND = {"in sample": "log-wealth", "predictions": "holdout", "split prior": "split-prior"}
 BOUND |= {kind: kind for kind in ("holdout", "progressive", "density")}
-TOLD = {"holdout": "not fitted on these", "split-prior": "prior from elsewhere"}
-TOLD |= {"progressive": "fixed before the first test"}
+TOLD = {"holdout": {"not fitted on these"}, "split-prior": {"prior from elsewhere"}}
+TOLD |= {"progressive": {"fixed before the first test", "settings"}}
+# what gingham makes true by itself; of the second line nobody but its run can know
+MADE = {"range", "urn", "rounded answers", "set aside", "no row of the fit"}
+BY_THE_RUN = {"seed drawn", "members fitted here"}
+FITTED = {"members fitted here", "members fitted outside"}
 CAME = {"independent", "independent or without replacement", "without replacement", "arriving"}
 CAME |= {"pairs among these nodes"}
 SHUFFLED, ARRIVED = {"one source", "all alike"}, {"order of arrival"}
@@ -286,6 +290,9 @@ class Checker:
         self.price = math.log(candidates / delta) + math.log(shares if self.parts else 1)
         self.given = [a for a in self.said["assumptions"] if a["status"] != "checked"]
         self.codes = {a["code"] for a in self.given}
+        own = [a for a in self.said["assumptions"] if a not in self.given]
+        self.made = {a["code"] for a in own}
+        self.by_the_run = [a for a in own if a["code"] in BY_THE_RUN]
         is_ours = document["format"] == "gingham-certificate" and document["version"] == 2
         self.need(is_ours, "An unknown kind of file.")
         self.read_rows(data, document["data"])
@@ -350,8 +357,9 @@ class Checker:
         self.same("bound", said["bound"], bound)
         statuses = {a["status"] for a in said["assumptions"]}
         self.need(statuses <= {"checked", "given"}, "An assumption is neither checked nor given.")
-        told = {TOLD[bound]} if bound in TOLD else CAME
-        self.need(told & self.codes, "What it rests on is not given.")
+        told = TOLD.get(bound, set()) <= self.codes and self.made <= MADE | BY_THE_RUN
+        came = CAME & self.codes if bound != "progressive" else FITTED & (self.made | self.codes)
+        self.need(told and came, "What it rests on is not given.")
         at_any_time = bound in ("log-wealth", "progressive")
         self.need(at_any_time or not said["anytime"], "It is for one time only.")
         grid = self.facts.get("nu_grid", GRID)
@@ -395,6 +403,8 @@ class Checker:
             none = np.zeros(len(rows), bool)
             self.learned_from(self.model, columns, labels, none, allowed=same)
         self.labels = labels[rows[: len(labels)]]
+        draws = "weights" in self.codes or (counts == 1).all()
+        self.need(draws, "That rows of a weight are so many draws is not given.")
 
     def check_split(self, every: Array, rows: Array, columns: list[Array], labels: Array) -> None:
         """Which draws a split leaves out follows from its seed, or from somebody's word."""
@@ -797,6 +807,7 @@ def verified(found: Checker) -> list[str]:
         f"verified: {', '.join(found.roles)} of the table.",
         "verified. It rests on what is given:",
         *map(sentence, found.given),
+        *(f"{sentence(one)}, by the word of the run that made it" for one in found.by_the_run),
     ]
 
 
