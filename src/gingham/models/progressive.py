@@ -275,7 +275,8 @@ def certify_progressive(
             'References need draws that are alike (order="shuffle") and no strata, whose members are tested on their '
             "own blocks only: remove references=."
         )
-    measured, labels = _loss_of(model, loss, alphabet, label_bounds), checked_labels(y)
+    # A copy: members could write into the array that was handed in, whose labels test them.
+    measured, labels = _loss_of(model, loss, alphabet, label_bounds), checked_labels(y).copy()
     weights = checked_weights(sample_weight, len(labels))
     counts, seed = whole_counts(weights), recorded_seed(random_state)
     drawn = _rows_as_draws(X, labels, weights, isinstance(model, Saved))
