@@ -22,6 +22,7 @@ from gingham import verify
 from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.divergence import ball_maximum
 from gingham.certificates.prices import partition_exact
+from gingham.certificates.record import digest
 from gingham.models.layers import Sampler
 
 SOURCE = Path(verify.__file__)
@@ -160,6 +161,10 @@ def test_true_certificates_are_verified(kind, made, capsys):
     assert "verified. It rests on what is given:" in words
     assert "differs" not in words
     assert ("taken as it is stated" in words) == (kind == "progressive layers")
+    first = "prediction 'guess'" if kind.startswith("predictions") else "id 'user', id 'film'"
+    assert f"verified: {first}" in words
+    by_its_word = kind in ("betting", "predictions", "names") or kind.startswith("progressive")
+    assert ("by the word of the run" in words) == by_its_word
 
 
 # what a forger might change: the JSON, the model file, the table
@@ -181,6 +186,19 @@ def both(*changes):
             each(document, folder)
 
     return change
+
+
+def unsaid(code):
+    """A premise is left out."""
+    return put("certificate", "assumptions", to=lambda found: [one for one in found if one["code"] != code])
+
+
+def now_checked(code):
+    """What somebody has to believe is said to have been made true."""
+    status = {"status": "checked"}
+    return put(
+        "certificate", "assumptions", to=lambda found: [one | status if one["code"] == code else one for one in found]
+    )
 
 
 def moved(values):
@@ -292,6 +310,12 @@ TAMPERED = {
     "holdout at any time": ("holdout", put(C, "anytime", to=True)),
     "an assumption of a third status": ("in sample", put(C, "assumptions", 0, "status", to="violated")),
     "no word on how rows were drawn": ("in sample", put(C, "assumptions", 0, "status", to="checked")),
+    "no word on how held-out rows were drawn": ("holdout", unsaid("independent")),
+    "no word on weights": ("weighted mean", unsaid("weights")),
+    "no word on the choice of settings": ("progressive", unsaid("settings")),
+    "no word on who fitted the members": ("progressive", unsaid("members fitted here")),
+    "settings that were checked": ("progressive", now_checked("settings")),
+    "weights that were checked": ("weighted mean", now_checked("weights")),
     "alphabet, one label more": ("in sample", put(F, "loss", "alphabet", to=[1, 2, 3, 4, 5, 6])),
     "alphabet, one label less": ("in sample", put(F, "loss", "alphabet", to=[1, 2, 3, 4])),
     "alphabet, another label": ("in sample", put(F, "loss", "alphabet", to=[0, 2, 3, 4, 5])),
@@ -401,7 +425,16 @@ def test_tampering_is_found(name, made, tmp_path, capsys):
 
 
 # A forger who changes what a certificate is computed from, and then puts in all numbers that follow from it.
+def labels_as_predictions(document, folder):
+    """Name the column of labels as that of predictions, too."""
+    stars = [line.split(",")[1] for line in (folder / "data.csv").read_text().splitlines()[1:]]
+    numbers = np.array(stars, dtype=float)
+    document["data"] |= {"columns": ["stars"], "names": ["stars", "stars"], "kinds": ["number"], "label": "number"}
+    document["data"]["digest"] = digest([numbers], ["number"], numbers, None)
+
+
 FORGED = {
+    "labels passed off as predictions": ("predictions", labels_as_predictions),
     "modes passed off as frozen cost nothing": ("in sample", put(F, "posterior", "frozen", to=[True, True])),
     "modes of a density passed off as frozen": ("density", put(F, "posterior", "frozen", to=[True, True])),
     "a hundredth of a candidate": ("in sample", put(F, to=lambda facts: {**facts, "candidates": 0.01})),

@@ -20,6 +20,8 @@ import polars as pl
 from sklearn.base import BaseEstimator
 
 import gingham as gg
+from gingham import verify
+from gingham.cells import ZeroOne
 from gingham.certificates import (
     Progressive,
     Propensity,
@@ -31,6 +33,8 @@ from gingham.certificates import (
 )
 from gingham.certificates.watch import Watch
 from gingham.cli.app import run as gingham_command
+from gingham.core.problem import Posterior, Structure
+from gingham.data import Alphabet, Mode
 
 RANKINGS, STRATA, WATCHES, AUDITS = "rankings", "strata and mixes", "watches", "audits"
 CATALOGUE, CHECKED, LINE = "catalogues", "what is checked", "the command line"
@@ -264,6 +268,21 @@ def state_of(change: Callable[[dict[str, Any]], None]) -> Any:
 
 
 REFUSED: dict[tuple[str, str], Callable[[], Any]] = {
+    (WATCHES, "a certificate of held-out rows, watched with another model"): lambda: tested()[1].watch(other_model()),
+    (WATCHES, "a state that goes on with another model"): lambda: state_of_another_model(),
+    (STRATA, "a stream that is asked for one stratum after the other"): lambda: [
+        stream.of_blocks([np.zeros(90)], np.ones(1)) for stream in [Progressive(4.0)] * 2
+    ],
+    (STRATA, "a stratum without a test"): lambda: Progressive(4.0).of_blocks([np.zeros(0)], np.ones(1)),
+    (CATALOGUE, "propensities that are masked"): lambda: predicted(
+        propensity=propensity(rows=np.ma.array(np.linspace(0.1, 1, 600), mask=[True] + [False] * 599))
+    ),
+    (CATALOGUE, "labels that are masked"): lambda: selection_effect(
+        np.ma.array(rows()[1], mask=[True] * 599 + [False]),
+        np.full(600, 3),
+        label_bounds=(1, 5),
+        propensity=propensity(),
+    ),
     (RANKINGS, "a ranker that is fitted here, with random='hiding'"): lambda: gg.certify_ranking(
         Lists(), everything(), random="hiding"
     ),
@@ -441,6 +460,53 @@ def fitted_elsewhere() -> Any:
     return gg.certify_ranking(gg.BasketRanker(members=("items",), random_state=0).fit(kept), hidden, at=3)
 
 
+def other_model() -> Any:
+    """A model of the same rows that is not the certified one."""
+    X, y = rows()
+    return grid(beta=3.0).fit(X[:300], y[::-1][:300])
+
+
+def state_of_another_model() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        watch().save(f"{folder}/w.json")
+        return Watch.load(f"{folder}/w.json", other_model())
+
+
+def labels_as_predictions() -> dict[str, Any]:
+    """A certificate file whose predictions are read from the column of labels."""
+    _, y = rows()
+    with tempfile.TemporaryDirectory() as folder:
+        table, path = Path(folder) / "t.csv", Path(folder) / "c.json"
+        pl.DataFrame({"guess": np.full(len(y), 3), "y": y}).write_csv(table)
+        gg.certify_predictions(y, y.astype(float), alphabet=LETTERS).save(path)
+        document = json.loads(path.read_text())
+        document["data"] |= {"columns": ["y"], "names": ["y", "y"]}
+        path.write_text(json.dumps(document))
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            code = verify.main(path, "-", table)
+        return {"holds": code == 1, "says": said.getvalue().strip()}
+
+
+def frozen_clusters() -> gg.certificates.Certificate:
+    """Clusters that were made of the labels, handed in as fixed, so that nothing is paid for them."""
+    y = np.random.default_rng(0).integers(0, 2, 300)
+    structure = Structure((Mode("u", np.arange(300)), Mode("v", np.arange(1))), ((0, 1),), (0,))
+    cell = ZeroOne(Alphabet.of((0, 1), given=True))
+    posterior = Posterior(structure, (cell,), (np.eye(2)[y], np.ones((1, 1))), (np.array([[0], [1]]),))
+    return gg.certify(posterior, np.column_stack([np.arange(300), np.zeros(300, int)]), y, population=(300, 1))
+
+
+def after_a_choice() -> dict[str, Any]:
+    """Another bound on the evidence that looked best among ten, by which each had a tenth of δ."""
+    X, y = rows()
+    each = [gg.certify(grid().set_params(random_state=seed).fit(X, y), X, y, delta=DELTA / 10) for seed in range(10)]
+    best = each[0].compare(*each[1:], bounds=["log-wealth"]).best
+    chosen = min(each, key=lambda one: one.value)
+    made, alone = (one.compare(bounds=["kl"])["kl"] for one in (best, chosen))
+    return {"holds": bool(abs(made.value - alone.value) < 1e-9), "says": f"{made.chosen_from} candidates are paid"}
+
+
 def unknown_stratum() -> dict[str, Any]:
     found = stratified()
     return {"holds": found.for_mix({"nobody": 1.0}).value == found.worst, "says": "bounded by the largest loss"}
@@ -470,6 +536,11 @@ SHOWN: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ),
     (STRATA, "strata that are the labels"): lambda: listed_as(predicted(strata=rows()[1]), "strata", "given"),
     (STRATA, "a stratum that nobody tested"): unknown_stratum,
+    (CHECKED, "clusters that know the labels, handed in as fixed"): lambda: listed_as(
+        frozen_clusters(), "clusters fixed beforehand", "given"
+    ),
+    (CHECKED, "another bound on the evidence that looked best among ten"): after_a_choice,
+    (CHECKED, "a file that reads predictions from the column of labels"): labels_as_predictions,
     (WATCHES, "rows that somebody has sorted"): lambda: listed_as(watch(), "order watched", "given"),
     (CATALOGUE, "propensities that are made up"): lambda: listed_as(
         predicted(propensity=propensity()), "propensities", "given"

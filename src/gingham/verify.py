@@ -26,8 +26,12 @@ SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution
 # the bound of each kind of file, what has to be given for it, or else how the rows came
 BOUND = {"in sample": "log-wealth", "predictions": "holdout", "split prior": "split-prior"}
 BOUND |= {kind: kind for kind in ("holdout", "progressive", "density")}
-TOLD = {"holdout": "not fitted on these", "split-prior": "prior from elsewhere"}
-TOLD |= {"progressive": "fixed before the first test"}
+TOLD = {"holdout": {"not fitted on these"}, "split-prior": {"prior from elsewhere"}}
+TOLD |= {"progressive": {"fixed before the first test", "settings"}}
+# what gingham makes true by itself; of the second line nobody but its run can know
+MADE = {"range", "urn", "rounded answers", "set aside", "no row of the fit"}
+BY_THE_RUN = {"seed drawn", "members fitted here"}
+FITTED = {"members fitted here", "members fitted outside"}
 CAME = {"independent", "independent or without replacement", "without replacement", "arriving"}
 CAME |= {"pairs among these nodes"}
 SHUFFLED, ARRIVED = {"one source", "all alike"}, {"order of arrival"}
@@ -286,6 +290,9 @@ class Checker:
         self.price = math.log(candidates / delta) + math.log(shares if self.parts else 1)
         self.given = [a for a in self.said["assumptions"] if a["status"] != "checked"]
         self.codes = {a["code"] for a in self.given}
+        own = [a for a in self.said["assumptions"] if a not in self.given]
+        self.made = {a["code"] for a in own}
+        self.by_the_run = [a for a in own if a["code"] in BY_THE_RUN]
         is_ours = document["format"] == "gingham-certificate" and document["version"] == 2
         self.need(is_ours, "An unknown kind of file.")
         self.read_rows(data, document["data"])
@@ -319,8 +326,15 @@ class Checker:
         kinds = [*data["kinds"], *([label] if label else []), *["number"] * data["weighted"]]
         others = [name for name in head if name not in axes]
         names = data.get("names") or [*axes, *others][: len(kinds)]
-        if len(names) < len(kinds) or not set(names) <= set(head):
+        apart = len(set(names)) == len(names) >= len(kinds)  # no column stands for two
+        if not (apart and set(names) <= set(head)):
             raise ValueError(f"The table needs {len(kinds)} columns, {names}; it has {head}.")
+        if len(set(head)) < len(head):
+            raise ValueError(f"Two columns of the table have one name: {head}.")
+        by_column = self.facts.get("strata") == "column"
+        roles = ["prediction" if self.kind == "predictions" else "id"] * (len(axes) - by_column)
+        roles += ["stratum"] * by_column + ["label"] * bool(label) + ["weight"] * data["weighted"]
+        self.roles = [f"{role} {name!r}" for role, name in zip(roles, names)]
         shown = [[line[head.index(name)] for line in lines] for name in names]
         for at, kind in enumerate(kinds):
             if kind == "number":
@@ -343,8 +357,9 @@ class Checker:
         self.same("bound", said["bound"], bound)
         statuses = {a["status"] for a in said["assumptions"]}
         self.need(statuses <= {"checked", "given"}, "An assumption is neither checked nor given.")
-        told = {TOLD[bound]} if bound in TOLD else CAME
-        self.need(told & self.codes, "What it rests on is not given.")
+        told = TOLD.get(bound, set()) <= self.codes and self.made <= MADE | BY_THE_RUN
+        came = CAME & self.codes if bound != "progressive" else FITTED & (self.made | self.codes)
+        self.need(told and came, "What it rests on is not given.")
         at_any_time = bound in ("log-wealth", "progressive")
         self.need(at_any_time or not said["anytime"], "It is for one time only.")
         grid = self.facts.get("nu_grid", GRID)
@@ -388,6 +403,8 @@ class Checker:
             none = np.zeros(len(rows), bool)
             self.learned_from(self.model, columns, labels, none, allowed=same)
         self.labels = labels[rows[: len(labels)]]
+        draws = "weights" in self.codes or (counts == 1).all()
+        self.need(draws, "That rows of a weight are so many draws is not given.")
 
     def check_split(self, every: Array, rows: Array, columns: list[Array], labels: Array) -> None:
         """Which draws a split leaves out follows from its seed, or from somebody's word."""
@@ -787,8 +804,10 @@ def verified(found: Checker) -> list[str]:
             f"{part['n_observations']:,} tested."
             for part in found.parts
         ),
+        f"verified: {', '.join(found.roles)} of the table.",
         "verified. It rests on what is given:",
         *map(sentence, found.given),
+        *(f"{sentence(one)}, by the word of the run that made it" for one in found.by_the_run),
     ]
 
 

@@ -16,7 +16,7 @@ from gingham import (
     UnseenItemsWarning,
 )
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
-from gingham.certificates import certify
+from gingham.certificates import certify, transductive
 from gingham.certificates import prices as cx
 from gingham.certificates.bounds import log_wealth_lower
 from gingham.certificates.evidence import collect
@@ -522,6 +522,41 @@ def test_the_smallest_of_many_bounds_pays_for_all_of_them(fitted, tmp_path):
     with pytest.raises(GinghamError, match="the smallest of them has no guarantee"):
         other.compare(*[other] * 5, bounds=()).best  # noqa: B018
     assert certify(model, X, y).compare(bounds=()).best.chosen_from == 1
+
+
+def test_what_is_made_of_the_smallest_pays_for_the_others_too(fitted):
+    """Other bounds on the evidence that looked best among ten have a tenth of δ, at most."""
+    model, X, y = fitted
+    others = [certify(model, X, y, delta=0.005) for _ in range(9)]
+    one = certify(model, X, y, delta=0.005)
+    best = one.compare(*others, bounds=["log-wealth"]).best
+    assert (best.chosen_from, best.delta) == (10, pytest.approx(0.05))
+    for name in ("kl", "log-wealth"):
+        made = best.compare(bounds=["kl"])[name]
+        assert made.value == pytest.approx(one.compare(bounds=["kl"])[name].value)
+        assert (made.chosen_from, made.delta) == (10, pytest.approx(0.025))
+    size = 3 * best.n_observations
+    assert transductive(best, size).value == pytest.approx(transductive(one, size).value)
+    assert transductive(best, size).delta == pytest.approx(0.05)
+
+
+def test_clusters_that_were_handed_in_as_fixed_are_given_and_not_paid(fitted):
+    """A frozen clustering costs nothing: that it was made without a look at the labels is somebody's word."""
+    y = np.random.default_rng(0).integers(0, 2, 300)
+    modes = (Mode("users", np.arange(300)), Mode("films", np.arange(1)))
+    cell = ZeroOne(Alphabet.of((0, 1), given=True))
+    assigns = (np.eye(2)[y], np.ones((1, 1)))  # each user lies where the label is
+
+    def certified(frozen, first=assigns[0]):
+        structure = Structure(modes, ((0, 1),), frozen)
+        posterior = Posterior(structure, (cell,), (first, assigns[1]), (np.arange(first.shape[1])[:, None] % 2,))
+        return certify(posterior, np.column_stack([np.arange(300), np.zeros(300, int)]), y, population=(300, 1))
+
+    told = [one for one in certified((0,)).assumptions if one.code == "clusters fixed beforehand"]
+    assert [(one.status, one.facts["names"]) for one in told] == [("given", ["users"])]
+    assert certified(()).value > 0.5
+    for plain in (certified(()), certified((0,), np.eye(300))):
+        assert "clusters fixed beforehand" not in {one.code for one in plain.assumptions}
 
 
 def test_the_rows_of_the_fit_are_known_in_any_order(fitted):

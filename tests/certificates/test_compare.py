@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import gingham as gg
-from gingham.certificates.compare import compare_predictions, compare_rankings
+from gingham.certificates import audit, audit_rankings
 
 
 def labels_and_guesses(n, seed):
@@ -20,8 +20,8 @@ def labels_and_guesses(n, seed):
 
 def test_who_wins_for_whom_is_proved_where_it_is_so():
     y, group, guesses = labels_and_guesses(2000, 0)
-    found = compare_predictions(y, guesses, by={"group": group.astype(str)}, alphabet=range(1, 6))
-    assert found.better is None
+    found = audit(y, guesses, by={"group": group.astype(str)}, alphabet=range(1, 6))
+    assert found.winner is None
     assert {one.part: one.difference.better for one in found.parts["group"]} == {"0": "a", "1": "b"}
     assert "a is better" in found.explain()
     assert found.to_dict()["parts"]["group"][0]["better"] == "a"
@@ -35,11 +35,9 @@ def test_equal_predictors_are_rarely_called_different():
         y = rng.integers(1, 6, 300)
         noise = rng.permuted(np.tile([-1.0, 1.0], (300, 1)), axis=1)
         guesses = {"a": y + noise[:, 0] * rng.random(300), "b": y + noise[:, 1] * rng.random(300)}
-        found = compare_predictions(
-            y, guesses, by={"part": rng.integers(0, 3, 300).astype(str)}, label_bounds=(0, 6), delta=0.2
-        )
+        found = audit(y, guesses, by={"part": rng.integers(0, 3, 300).astype(str)}, label_bounds=(0, 6), delta=0.2)
         parts = [one.difference.better for one in found.parts["part"]]
-        false += found.better is not None or any(parts)
+        false += found.winner is not None or any(parts)
     assert false <= 12 + 3 * np.sqrt(60 * 0.2 * 0.8)
 
 
@@ -48,15 +46,18 @@ def test_rankings_are_compared_by_user_and_by_part():
     good = {user: [user % 2, 2] for user in range(300)}
     poor = {user: [0, 2] for user in range(300)}
     by = {"users": {user: ("even", "odd")[user % 2] for user in range(300)}}
-    found = compare_rankings(hidden, {"good": good, "poor": poor}, by=by, at=2)
-    assert found.better == "good"
+    found = audit_rankings(hidden, {"good": good, "poor": poor}, by=by, at=2)
+    assert found.winner == "good"
     verdicts = {one.part: (one.n, one.difference.better) for one in found.parts["users"]}
     assert verdicts == {"even": (150, None), "odd": (150, "good")}
 
 
-def test_three_models_are_refused():
-    with pytest.raises(gg.GinghamError, match="takes two models"):
-        compare_predictions([1, 2], {"a": [1, 2]})
+def test_other_than_two_models_and_parts_of_another_length_are_refused():
+    y, _, guesses = labels_and_guesses(50, 0)
+    with pytest.raises(gg.GinghamError, match="the part of each row"):
+        audit(y, guesses, by={"group": ["a", "b"]}, alphabet=range(1, 6))
+    with pytest.raises(gg.GinghamError, match="compares two models"):
+        audit([1, 2], {"a": [1, 2]}, alphabet=[1, 2], by={"part": [0, 1]})
 
 
 @pytest.fixture(scope="module")

@@ -89,6 +89,11 @@ def test_by_hand_members_that_meet_a_stratum_unequally():
     assert one.value == pytest.approx(min(bound, 1.0))
     assert one.empirical == pytest.approx((0.5 + 0.3) / 2)  # the mean of the members' means
     # A member that nobody tested may lose everything: half of the predictions.
+    with pytest.raises(GinghamError, match="one of its own"):
+        stream.of_blocks([np.ones(9)], np.ones(1))
+    with pytest.raises(RefusedCertificate, match="No observation of the stratum"):
+        Progressive(nu=3.0).of_blocks([np.zeros(0)], np.ones(1))
+    stream = Progressive(nu=3.0, delta=0.1, shares=2)
     alone = stream.of_blocks([np.zeros(400), np.zeros(0)], np.array([0.5, 0.5]))
     assert alone.value == pytest.approx(0.5 + 3.0 - exp((400 * log(3.0) - log(20)) / 400), abs=1e-12)
 

@@ -181,6 +181,17 @@ def test_strata_by_items_are_judged_by_the_model():
     watch = found.watch()
     watch.update(later[:50], labels[:50])
     assert {row["name"]: row["rows"] for row in watch.rows() if row["rows"]}.get("known") is None
+    with pytest.raises(GinghamError, match="leave strata= out"):
+        watch.update(later[50:], labels[50:], strata=["known"] * len(later[50:]))
+
+
+def test_a_state_goes_on_with_the_certified_model_only(tmp_path):
+    _, _, found, later, labels = model_and_rows()
+    _, _, other, _, _ = model_and_rows(blocks=3)
+    found.watch().update(later, labels).save(tmp_path / "w.json")
+    assert Watch.load(tmp_path / "w.json", found.model).n == 400
+    with pytest.raises(RefusedCertificate, match="not the one that was certified"):
+        Watch.load(tmp_path / "w.json", other.model)
 
 
 def test_what_cannot_be_watched():
@@ -192,6 +203,9 @@ def test_what_cannot_be_watched():
         gg.certify(grid, later % 45, labels, bound="holdout").watch(grid).update(later, labels)
     with pytest.raises(RefusedCertificate, match="not the one that was certified"):
         found.watch(grid)
+    other = gg.CoClusteringRegressor(2, alphabet=range(1, 6), random_state=1).fit(X, y[::-1])
+    with pytest.raises(RefusedCertificate, match="not the one that was certified"):
+        gg.certify(grid, later % 45, labels, bound="holdout", predictor="median").watch(other)
     with pytest.raises(RefusedCertificate, match="nothing can break it"):
         gg.certify_predictions([1] * 9, [5] * 9, alphabet=range(1, 6), sample_weight=9).watch()
     with pytest.raises(RefusedCertificate, match="does not store"):

@@ -53,7 +53,8 @@ def test_ranked_lists(gingham, tmp_path, monkeypatch):
 def test_what_an_audit_needs(gingham, ratings):
     for arguments, sentence in (
         ((), "--prediction"),
-        (("--label", "rating", "-p", "rating"), "State the possible labels"),
+        (("--label", "rating", "-p", "rating"), "predictions are another column"),
+        (("--label", "rating", "-p", "user"), "State the possible labels"),
         (("--label", "rating", "-p", "guess", "--alphabet", "1..5"), "--prediction"),
         (("--lists", ratings, "--ids", "user"), "needs two columns"),
     ):

@@ -8,6 +8,24 @@ import polars as pl
 import pytest
 
 
+def test_a_table_with_times_is_told_how_later_rows_differ(gingham, planted, tmp_path, monkeypatch):
+    """New users come with time: a fifth of the rows at random has none of them."""
+    monkeypatch.chdir(tmp_path)
+    rows = planted(900).sort("user").with_row_index("timestamp").sample(fraction=1, shuffle=True, seed=0)
+    rows.write_csv("r.csv")
+    said = ("--axes", "user,movie", "--label", "rating", "--alphabet", "1..5", "--model", "coclustering")
+    assert gingham("fit", "r.csv", *said, "--clusters", "2,2", "--out", "m.gingham").code == 0
+    ran = gingham("certify", "m.gingham", "r.csv", "--no-progressive")
+    assert ran.code == 0, ran.err
+    assert "'timestamp' holds points in time" in " ".join(ran.err.split())
+    new = float(ran.err.split("of the last fifth ")[1].split(" %")[0])
+    users = rows.sort("timestamp")["user"].to_list()
+    assert new == pytest.approx(100 * sum(user not in users[:720] for user in users[720:]) / 180, rel=0.01)
+    assert new > 80
+    rows.drop("timestamp").write_csv("r.csv")
+    assert "points in time" not in gingham("certify", "m.gingham", "r.csv", "--no-progressive").err
+
+
 @pytest.mark.parametrize("strata", ["known/new", "age"])
 def test_strata_of_a_table_and_the_mix_of_another(gingham, planted, tmp_path, monkeypatch, strata):
     monkeypatch.chdir(tmp_path)

@@ -61,6 +61,7 @@ def test_a_table_with_a_side_in_its_columns_is_verified(gingham, tmp_path, monke
     assert gingham("certify", "l.gingham", "wines.csv", "--no-progressive", "--save", "aside.json").code == 0
     ran = gingham("verify", "aside.json", "l.gingham", "wines.csv")
     assert ran.code == 0, ran.out + ran.err
+    assert "taken as it is stated" in " ".join(ran.err.split())
     # With rows set aside the progressive certificate speaks of all of them, and of the predictor that it comes with.
     ran = gingham("certify", "m.gingham", "wines.csv", "--progressive", "--save", "all.json")
     assert "--save-predictor" in ran.err

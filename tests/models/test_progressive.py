@@ -407,3 +407,21 @@ def test_nu_comes_from_tests_of_the_pilot_that_are_not_counted():
     losses = np.abs(y[rows] - found.model.pilot_.predict(X[rows], rule="median")) / 4
     assert 0 < losses.mean() < 1
     assert found.parameters["nu"] == pytest.approx(choose_nu(losses, plan.n_tests, 0.05))
+
+
+def test_a_member_that_writes_into_the_labels_is_judged_by_the_labels_that_came():
+    X, y = planted()
+    y = y.astype(float)
+
+    class Writes(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            y[:] = 3.0
+            return np.full(len(X), 3.0)
+
+    expected = np.abs(y - 3).mean()
+    found = gg.certify_progressive(Writes(), X, y, loss="absolute", label_bounds=(1, 5), random_state=0)
+    assert (y == 3).all()
+    assert found.empirical == pytest.approx(expected, abs=0.2)

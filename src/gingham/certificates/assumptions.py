@@ -95,6 +95,10 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "known items only": "There are no items but those that the model knows, and the tree was fixed before the "
     "observations were drawn.",
+    "clusters fixed beforehand": lambda names: (
+        f"The clusters of {', '.join(map(repr, names))} were fixed without a look at these rows, so that nothing is "
+        "paid for them."
+    ),
     "urn": "All observations of the source are covered: an item that the model has not seen falls into cluster c with "
     "probability (n·q̄(c) + 1)/(n + m), as in predict.",
     # who was tested, and what they had seen

@@ -1,13 +1,14 @@
-"""An audit: predictions of any models on the same rows, what is certified of each, which is better, and where.
+"""An audit: predictions of any models on the same rows, what is certified of each, which is better, where and for whom.
 
 A third of δ each goes to the losses (of all rows and of strata), to the differences between models, and to the change
-over time; within a third every bound has an equal share. So all that is said holds together.
+over time; within a third every bound has an equal share. Of two models that are compared in parts of the rows (groups
+of a model, say) half of δ goes to the parts, in equal shares. So all that is said holds together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -16,18 +17,21 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.certificates.assumptions import Assumption, given, rests_on
-from gingham.certificates.bounds import LossDistribution, log_wealth
+from gingham.certificates.bounds import mean_between
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.holdout import certify_predictions, losses_of_groups
 from gingham.certificates.losses import loss_scale, stated_loss
-from gingham.certificates.ranking import Lists, RankingCertificate, certify_ranking
+from gingham.certificates.ranking import Lists, RankingCertificate, certify_ranking, ranking_losses
 from gingham.certificates.strata import texts_of
+from gingham.data import Mode
+from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_labels
 from gingham.errors import GinghamError
 
 PARTS = 10  # of time that are shown
 FEWEST = 20  # rows in each half for a statement about time
+FEWEST_OF_A_PART = 10  # rows or users of a part that is spoken of
 Table = tuple[str, list[str], list[list[str]]]
 
 
@@ -41,10 +45,25 @@ class Difference:
     low: float
     high: float
 
+    @classmethod
+    def of(cls, names: tuple[str, str], gaps: Floats, width: float, delta: float) -> Difference:
+        """From differences of losses that are between −1 and 1 in units of ``width``; each end has half of δ."""
+        low, high = mean_between(gaps, delta / 2, -1.0)
+        return cls(*names, width * float(gaps.mean()), width * low, width * high)
+
     @property
     def better(self) -> str | None:
         """The model that is proved to be better; None where neither is."""
         return self.first if self.high < 0 else self.second if self.low > 0 else None
+
+
+@dataclass(frozen=True)
+class PartDifference:
+    """The difference in one part of the rows."""
+
+    part: str
+    n: int
+    difference: Difference
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,9 @@ class Audit:
     differences : tuple of Difference
     changes : tuple of Change
         Empty where there are too few rows.
+    parts : mapping from the name of a division to its parts
+        Of two models: in which parts of the rows each is better.
+    unit : {"rows", "users"}
     """
 
     models: Mapping[str, Certificate | RankingCertificate]
@@ -83,6 +105,8 @@ class Audit:
     n_rows: int
     delta: float
     assumptions: tuple[Assumption, ...]
+    parts: Mapping[str, tuple[PartDifference, ...]] = field(default_factory=dict)
+    unit: str = "rows"
 
     @property
     def measure(self) -> str:
@@ -112,6 +136,13 @@ class Audit:
             },
             "differences": [{**vars(one), "better": one.better} for one in self.differences],
             "changes": [{**vars(one), "parts": list(one.parts), "verdict": one.verdict} for one in self.changes],
+            "parts": {
+                name: [
+                    {"part": one.part, "n": one.n, **vars(one.difference), "better": one.difference.better}
+                    for one in parts
+                ]
+                for name, parts in self.parts.items()
+            },
             "assumptions": [one.to_dict() for one in self.assumptions],
         }
 
@@ -127,10 +158,13 @@ class Audit:
             name = f"{one.first} less {one.second}" if isinstance(one, Difference) else one.name
             return [name, *(f"{value:.4g}" for value in (one.observed, one.low, one.high)), verdict]
 
+        def better(one: Difference) -> list[str]:
+            return differing(one, f"{one.better} is better" if one.better else "not proved")
+
         head = ["predictions", "measured", "guaranteed at most"]
         rows = [[name, shown(one.empirical), shown(one.value)] for name, one in self.models.items()]
         unit = self.measure if unit_of is None or self.measure == self.loss else unit_of(self.loss)
-        found = [(f"{unit}, {self.n_rows:,} rows", head, rows)]
+        found = [(f"{unit}, {self.n_rows:,} {self.unit}", head, rows)]
         for what, models in self.breakdowns.items():
             parts = [(name, part) for name, one in models.items() if one.strata for part in one.strata.parts]
             rows = [
@@ -138,16 +172,21 @@ class Audit:
                 for name, part in parts
             ]
             found.append((f"By {what}", ["rows, predictions", *head[1:], "tests"], rows))
-        rows = [differing(one, f"{one.better} is better" if one.better else "not proved") for one in self.differences]
+        rows = [better(one) for one in self.differences]
         between = ["", "measured", "from", "to", ""]
         found.append((f"Which is better? Differences of the {self.measure} (below zero: the first)", between, rows))
+        for what, parts_of in self.parts.items():
+            rows = [[f"{one.part} ({one.n:,})", *better(one.difference)[1:]] for one in parts_of]
+            found.append((f"Which is better, by {what}?", between, rows))
         rows = [differing(one, one.verdict) for one in self.changes]
         found.append((f"Has it changed? Later half of the time less earlier half, {self.measure}", between, rows))
         return [table for table in found if table[2]]
 
     def explain(self) -> str:
         """The audit in plain words."""
-        lines = [f"{self.n_rows:,} rows; all of this holds together with confidence {100 * (1 - self.delta):g} %."]
+        lines = [
+            f"{self.n_rows:,} {self.unit}; all of this holds together with confidence {100 * (1 - self.delta):g} %."
+        ]
         for title, head, rows in self.tables():
             lines += ["", title, *("  " + "  ".join(row) for row in (head, *rows))]
         lines += ["", *rests_on(self.assumptions)]
@@ -164,6 +203,7 @@ def audit(
     strata: Mapping[str, npt.ArrayLike] | None = None,
     groups: npt.ArrayLike | None = None,
     ordered: bool = False,
+    by: Mapping[str, npt.ArrayLike] | None = None,
     delta: float = 0.05,
 ) -> Audit:
     """Audit finished predictions of any models on rows that none of them has seen.
@@ -181,6 +221,9 @@ def audit(
         Rows of one group (one user, say) need not be independent, groups are: each counts once, by its mean loss.
     ordered : bool
         The rows stand in the order of time: say whether the loss changed.
+    by : mapping from name to array of shape (N,), optional
+        Of two models: divisions of the rows, each by a rule that does not look at labels. The difference of the models
+        is bounded in every part, with half of δ.
     delta : float
         All that is said holds together with probability at least 1 − delta.
 
@@ -195,7 +238,8 @@ def audit(
     """
     if not predictions:
         raise GinghamError("There are no predictions to audit.")
-    share, n, divisions = checked_delta(delta) / 3, len(predictions), dict(strata or {})
+    left = _left(predictions, by, checked_delta(delta))
+    share, n, divisions = left / 3, len(predictions), dict(strata or {})
     label_values, labels = None if alphabet is None else list(alphabet), checked_labels(y)
     stated = stated_loss(loss, label_values, label_bounds)
     low, width = loss_scale(stated.cell)
@@ -221,26 +265,36 @@ def audit(
     )
     losses = {name: stated.losses(labels, np.asarray(guesses)) for name, guesses in predictions.items()}
     pairs = list(combinations(predictions, 2))
-    differences = []
-    for first, second in pairs:
-        gap, part = draws(losses[first] - losses[second]), share / (2 * len(pairs))
-        ends = -width * upper(-gap, part), width * upper(gap, part)
-        differences.append(Difference(first, second, width * float(gap.mean()), *ends))
+    differences = tuple(
+        Difference.of((first, second), draws(losses[first] - losses[second]), width, share / len(pairs))
+        for first, second in pairs
+    )
     changes, half = [], len(labels) // 2
     for name, values in losses.items() if ordered else ():
         sides = [draws(values - low, rows) for rows in (slice(half), slice(half, None))]
         if min(map(len, sides)) >= FEWEST:
-            (low0, high0), (low1, high1) = (_between(side, share / (4 * n)) for side in sides)
+            (low0, high0), (low1, high1) = (mean_between(side, share / (4 * n)) for side in sides)
             parts = tuple(float(part.mean()) for part in np.array_split(values, PARTS))
             observed = width * float(sides[1].mean() - sides[0].mean())
             changes.append(Change(name, observed, width * (low1 - high0), width * (high1 - low0), parts))
-    time = (given("order of time"),) if changes else ()
-    assumptions = (*next(iter(models.values())).assumptions, *time)
-    return Audit(models, breakdowns, tuple(differences), tuple(changes), stated.name, len(labels), delta, assumptions)
+    said = [*next(iter(models.values())).assumptions, *([given("order of time")] if changes else [])]
+    in_parts: Mapping[str, tuple[PartDifference, ...]] = {}
+    if by:
+        said += [] if divisions else [given("strata")]
+        in_parts = _by_parts(pairs[0], losses[pairs[0][0]] - losses[pairs[0][1]], width, by, delta - left, units)
+    return Audit(
+        models, breakdowns, differences, tuple(changes), stated.name, len(labels), delta, tuple(said), in_parts
+    )  # fmt: skip
 
 
 def audit_rankings(
-    hidden: TableLike, rankings: Mapping[str, Lists], *, at: int = 20, measure: str = "miss", delta: float = 0.05
+    hidden: TableLike,
+    rankings: Mapping[str, Lists],
+    *,
+    at: int = 20,
+    measure: str = "miss",
+    by: Mapping[str, Mapping[object, str]] | None = None,
+    delta: float = 0.05,
 ) -> Audit:
     """Audit ranked lists of any models by items that were hidden from all of them.
 
@@ -251,10 +305,13 @@ def audit_rankings(
     at : int
         How many items of a list count.
     measure : {"miss", "ndcg"}
+    by : mapping from name to a mapping from user to part, optional
+        Of two rankings: divisions of the users, in whose parts the difference is bounded, with half of δ.
     """
     if not rankings:
         raise GinghamError("There are no rankings to audit.")
-    share, n = checked_delta(delta) / 2, len(rankings)
+    left = _left(rankings, by, checked_delta(delta))
+    share, n = left / 2, len(rankings)
     models = {
         name: certify_ranking(one, hidden, at=at, measure=measure, delta=share / n) for name, one in rankings.items()
     }
@@ -266,7 +323,54 @@ def audit_rankings(
         differences.append(Difference(first, second, one.empirical, -other.value, one.value))
     first_one = next(iter(models.values()))
     name = f"miss rate at {at}" if measure == "miss" else f"1 − NDCG@{at}"
-    return Audit(models, {}, tuple(differences), (), name, first_one.n_users, delta, first_one.assumptions)
+    said, parts = first_one.assumptions, dict[str, tuple[PartDifference, ...]]()
+    if by:
+        ids, items = id_columns(hidden).columns
+        users = Mode.of(ids, "user")
+        codes = users.encode(ids)
+        missed = [ranking_losses(rankings[which], users, codes, items, at, measure) for which in pairs[0]]
+        divisions = {
+            what: np.array([part.get(user, "not in the model") for user in users.items.tolist()], dtype=object)
+            for what, part in by.items()
+        }
+        parts, said = (
+            _by_parts(pairs[0], missed[0] - missed[1], 1.0, divisions, delta - left, None),
+            (*said, given("strata")),
+        )
+    return Audit(models, {}, tuple(differences), (), name, first_one.n_users, delta, said, parts, "users")
+
+
+def _left(models: Mapping[str, Any], by: Mapping[str, Any] | None, delta: float) -> float:
+    """What of δ is left for statements on all rows; parts have half of it, and are of two models."""
+    if by and len(models) != 2:
+        raise GinghamError(f"by= compares two models in parts of the rows; {len(models)} were given.")
+    return delta / 2 if by else delta
+
+
+def _by_parts(
+    names: tuple[str, str],
+    gap: Floats,
+    width: float,
+    by: Mapping[str, npt.ArrayLike],
+    share: float,
+    units: AnyArray | None,
+) -> dict[str, tuple[PartDifference, ...]]:
+    """The difference in every part that is large enough, the clearest first."""
+    rows: list[tuple[str, str, Floats]] = []
+    for name, listed in by.items():
+        parts = np.asarray(listed, dtype=object)
+        if parts.shape != gap.shape:
+            raise GinghamError(f"by={name!r} has shape {parts.shape}; it needs the part of each row, {gap.shape}.")
+        for part in sorted(set(parts.tolist()), key=str):
+            inside = parts == part
+            own = gap[inside] / width
+            own = own if units is None else losses_of_groups(own, units[inside], 0)[0]
+            if len(own) >= FEWEST_OF_A_PART:
+                rows.append((name, str(part), own))
+    found: dict[str, list[PartDifference]] = {name: [] for name in by}
+    for name, part, own in rows:
+        found[name].append(PartDifference(part, len(own), Difference.of(names, own, width, share / len(rows))))
+    return {name: tuple(sorted(parts, key=lambda one: one.difference.observed)) for name, parts in found.items()}
 
 
 def hot_or_cold(ids: npt.ArrayLike) -> AnyArray:
@@ -280,13 +384,3 @@ def hot_or_cold(ids: npt.ArrayLike) -> AnyArray:
     hot = np.zeros(len(counts), dtype=bool)
     hot[order] = 2 * before < counts.sum()
     return np.where(hot[at.ravel()], "hot", "cold")
-
-
-def upper(scaled: Floats, delta: float) -> float:
-    """A bound of a mean of losses, or of differences of losses, that are at most 1."""
-    return log_wealth(LossDistribution.of(scaled, np.ones(len(scaled))), 0.0, len(scaled), delta).value
-
-
-def _between(scaled: Floats, delta: float) -> tuple[float, float]:
-    """A lower and an upper bound of a mean between 0 and 1, each with δ."""
-    return 1.0 - upper(1.0 - scaled, delta), upper(scaled, delta)

@@ -8,7 +8,7 @@ sample the returned value is above the expected loss, whatever Q was chosen afte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, log
 
 import numpy as np
@@ -216,13 +216,20 @@ def log_wealth(distribution: LossDistribution, complexity: float, n: int, delta:
     Losses may be negative (differences). The bound uses the whole distribution of the loss, so a loss that varies
     little is bounded tightly.
     """
+    return _log_wealth(distribution, complexity, n, delta, grid, 1.0)
+
+
+def _log_wealth(
+    distribution: LossDistribution, complexity: float, n: int, delta: float, grid: Floats, most: float
+) -> Bound:
+    """The bound of values that are at most ``most``, which is below all ν."""
     n = whole(n)
     budget = _checked(complexity) + log(len(grid)) + log_inverse(delta)
     # All relative to the observed loss, so that no digits are lost where N is large and the bound is close to it.
     gaps, gains = distribution.mean - grid, distribution.log_gain(distribution.mean - grid)
     singles = distribution.mean + gaps * np.expm1(gains - budget / n)
     best = int(np.argmin(singles))
-    top = min(float(singles[best]), 1.0)
+    top = min(float(singles[best]), most)
 
     def logs(levels: Floats | float) -> Floats:
         return n * (gains - np.log1p((levels - distribution.mean) / gaps))
@@ -244,21 +251,20 @@ def log_wealth_lower(
 
     For X ≥ ``floor`` (0, or −1 for differences of losses): a gambler who bets on the loss.
     """
-    n = whole(n)
     if distribution.lowest < floor - 1e-12:
         raise GinghamError(f"A loss of {distribution.lowest:.6g} lies below floor={floor}.")
-    budget = _checked(complexity) + log(len(grid)) + log_inverse(delta)
-    offsets = grid - floor
-    gaps, gains = offsets + distribution.mean, distribution.log_gain(offsets + distribution.mean)
-    singles = distribution.mean + gaps * np.expm1(gains - budget / n)
-    best = int(np.argmax(singles))
-    bottom = max(float(singles[best]), floor)
+    lost = replace(distribution, values=-distribution.values, support=None)
+    found = _log_wealth(lost, complexity, n, delta, grid - floor, -floor)
+    return replace(found, value=-found.value)
 
-    def logs(levels: Floats | float) -> Floats:
-        return n * (gains - np.log1p((levels - distribution.mean) / gaps))
 
-    value = -close_in(lambda levels: _wealth(logs(-levels)) > budget, -distribution.mean, -bottom)
-    return Bound(value, _wealth_price(logs(value), delta), {"nu": float(offsets[best])})
+def mean_between(values: Floats, delta: float, least: float = 0.0, union: float = 0.0) -> tuple[float, float]:
+    """A lower and an upper bound, each with δ, of the mean of draws between ``least`` (0, −1 for differences) and 1."""
+
+    def upper(x: Floats) -> float:
+        return log_wealth(LossDistribution.of(x, np.ones(len(x))), union, len(x), delta).value
+
+    return 1.0 + least - upper(1.0 + least - values), upper(values)
 
 
 def _wealth(logs: Floats) -> Floats:

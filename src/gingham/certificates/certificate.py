@@ -292,14 +292,17 @@ class Certificate:
         if self.evidence is None:
             return None
         try:
-            found = from_theorem(theorem, self.evidence, delta, self.predictor, self.assumptions, self.loss)
+            spent = delta * self.evidence.share
+            found = from_theorem(theorem, self.evidence, spent, self.predictor, self.assumptions, self.loss)
         except RefusedCertificate:
             return None
         except GinghamError:
             if theorem.finite and self.evidence.distribution.support is None:
                 return None
             raise
-        return replace(found, anytime=self.anytime, record=self.record if theorem.name == self.bound else None)
+        record = self.record if theorem.name == self.bound and spent == delta else None
+        found = replace(found, delta=delta, anytime=self.anytime, record=record)
+        return replace(found, chosen_from=self.chosen_from, choice=self.choice)
 
 
 def from_theorem(
@@ -359,9 +362,11 @@ class Comparison:
         if record is not None:  # with δ/n each, the smallest is the best of n candidates
             even = all(abs(c.delta * n - self.delta) < 1e-12 * self.delta for c in self.certificates)
             record = replace(record, facts=partial(_with_candidates, record.facts, n)) if even else None
-        return replace(
-            first, delta=self.delta, chosen_from=n, record=record, choice=" that were compared; δ counts them all."
-        )
+        evidence = first.evidence  # what else is made of it pays for the others, too
+        if evidence is not None:
+            evidence = replace(evidence, share=evidence.share * first.delta / self.delta)
+        told = " that were compared; δ counts them all."
+        return replace(first, delta=self.delta, chosen_from=n, record=record, evidence=evidence, choice=told)
 
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self.certificates)

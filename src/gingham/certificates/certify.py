@@ -8,32 +8,33 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import TableLike
 from gingham.certificates import bounds as all_bounds
-from gingham.certificates.assumptions import Assumption, checked, given
+from gingham.certificates.assumptions import checked, given
 from gingham.certificates.bounds import Theorem, find
 from gingham.certificates.certificate import Certificate, from_theorem
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.density import of_density
 from gingham.certificates.evidence import Evidence, collect, pooled
 from gingham.certificates.gain import over_constants
-from gingham.certificates.holdout import committee_members, of_folds, on_other_rows
-from gingham.certificates.labels import are_labels, posterior_of_labels
+from gingham.certificates.holdout import of_folds, on_other_rows
+from gingham.certificates.labels import posterior_of_labels
 from gingham.certificates.observed import (
     Population,
     check_population,
     coverage,
     covered_predictor,
-    posterior_of,
+    posteriors_of,
     sample_of,
     source,
-    stated_cell,
-    with_cell,
+    stated_labels,
 )
 from gingham.certificates.record import Record, grid_facts
 from gingham.certificates.split import on_a_split
+from gingham.core.problem import find_posterior
 from gingham.data import Sample
 from gingham.errors import RefusedCertificate
 
@@ -128,7 +129,7 @@ def certify(
     asked = {name: value for name, value in common.items() if value is not None} | options
     if options.get("population", 0) is None:
         del asked["population"]
-    if are_labels(model) and bound != "density":
+    if isinstance(model, (Mapping, list, tuple, np.ndarray)) and bound != "density":  # clusters of items
         if bound in PROCEDURES and bound != "gain":
             raise RefusedCertificate(
                 f"bound={bound!r} tests a finished predictor on other rows, but here the answers of the cells are "
@@ -164,11 +165,9 @@ def on_rows_of_the_fit(
     population: Population | None = None,
 ) -> Certificate:
     """What a theorem for all posteriors says, on rows that the model may have been fitted on."""
-    members = committee_members(model) if hasattr(model, "members_") else []
-    posterior = posterior_of(members[0] if members else model)
-    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
-    if posterior.offsets is None:
-        posterior = with_cell(posterior, cell, relation)
+    members = posteriors_of(model)
+    posterior, cell = members[0], members[0].label_cell(relation)
+    statement = stated_labels(cell, alphabet)
     sample = sample_of(posterior, X, y, sample_weight, relation, getattr(model, "backend", "auto"))
     if population is not None and sample.has_unseen and not isinstance(X, Sample):
         check_population(posterior, X, sample, relation, population)
@@ -183,22 +182,20 @@ def on_rows_of_the_fit(
             f"bound={theorem.name!r} holds for one sample size that was fixed beforehand; only log-wealth holds for "
             "all sample sizes."
         )
-    if members:
-        same_cells = [with_cell(member, cell, relation) for member in members]
-        evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
-    else:
-        evidence = collect(posterior, sample, relation, population)
+    same_cells = (replace(member, cells=posterior.cells) for member in members)
+    evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
     assumptions = (
         *source(posterior, relation, sample, *(ARRIVING if anytime else (INDEPENDENT,))),
         statement,
         *coverage(posterior, relation, population),
-        *_scale(evidence),
+        checked("range", low=float(evidence.low), high=float(evidence.in_unit(1.0))),
+        *((checked("rounded answers", n=evidence.n_answers),) if evidence.rounded else ()),
     )
     certificate = from_theorem(theorem, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
     certificate = replace(certificate, anytime=anytime, delta=delta)
     if lower:
         certificate = replace(certificate, lower=_lower(theorem, evidence, delta / 2))
-    if members or evidence.covered is None:
+    if evidence.covered is None or find_posterior(model) is None:
         return certificate
     stated = {"n_answers": evidence.n_answers, "rounded": evidence.rounded, "population": population}
     facts = partial(grid_facts, evidence.covered, relation, **stated)
@@ -209,10 +206,3 @@ def _lower(theorem: Theorem, evidence: Evidence, delta: float) -> float:
     complexity = evidence.prices[theorem.price].total
     function = all_bounds.log_wealth_lower if theorem.name == "log-wealth" else all_bounds.maurer_lower
     return evidence.in_unit(function(evidence.distribution, complexity, evidence.n_observations, delta).value)
-
-
-def _scale(evidence: Evidence) -> tuple[Assumption, ...]:
-    found = [checked("range", low=float(evidence.low), high=float(evidence.in_unit(1.0)))]
-    if evidence.rounded:
-        found.append(checked("rounded answers", n=evidence.n_answers))
-    return tuple(found)

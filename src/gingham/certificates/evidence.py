@@ -35,6 +35,7 @@ class Evidence:
     covered: Posterior | None = None
     n_answers: float = 0.0
     rounded: bool = False
+    share: float = 1.0  # of δ that a bound on it may spend, where it was chosen among other evidence
 
     def in_unit(self, scaled: float) -> float:
         """A scaled loss in the loss's own unit."""
@@ -158,8 +159,9 @@ def pooled(parts: Sequence[Evidence]) -> Evidence:
     KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the distribution of the Gibbs loss is the
     average distribution.
     """
-    first = parts[0]
-    prices = {}
+    first, prices = parts[0], {}
+    if len(parts) == 1:
+        return first
     for kind in first.prices:
         names = dict.fromkeys(name for part in parts for name in part.prices[kind].terms)
         prices[kind] = Complexity(

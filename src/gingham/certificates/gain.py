@@ -26,8 +26,7 @@ from gingham.certificates.observed import (
     posterior_of,
     sample_of,
     source,
-    stated_cell,
-    with_cell,
+    stated_labels,
 )
 from gingham.certificates.prices import GRIDS, PARTS, Complexity, log_binomial, quantised_and_priced, smoothed
 from gingham.data import Alphabet, Sample
@@ -54,8 +53,8 @@ def over_constants(
     Compared is the constant answer that fits the sample best; on a small set of answers the value holds against all.
     """
     posterior = in_full_precision(posterior_of(model))
-    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
-    posterior = with_cell(posterior, cell, relation)
+    cell = posterior.label_cell(relation)
+    statement = stated_labels(cell, alphabet)
     covers = coverage(posterior, relation)
     sample = sample_of(posterior, X, y, sample_weight, relation)
     check_sample(posterior, sample, relation)

@@ -28,22 +28,19 @@ from gingham.certificates.observed import (
     check_items,
     check_pairs_once,
     in_full_precision,
-    posterior_of,
+    posteriors_of,
     sample_of,
     source,
-    stated_cell,
-    with_cell,
+    stated_labels,
 )
 from gingham.certificates.prices import Complexity, pooled_answers
 from gingham.certificates.record import Record, grid_facts
 from gingham.certificates.selection import Propensity, catalogue_mean
 from gingham.certificates.strata import (
-    KNOWN_NEW,
-    all_known_or_new,
+    Division,
     as_names,
+    by_items,
     column_name,
-    judged_by,
-    known_or_new,
     strata_facts,
     texts_of,
     with_strata,
@@ -174,7 +171,7 @@ def certify_predictions(
         return _of_losses(mine, own, stated.cell, replace(test, shares=shares), assumptions)
 
     names = None if strata is None else as_names(strata, len(labels))
-    certificate = of_rows(None, 1) if names is None else with_strata(names, of_rows)
+    certificate = with_strata(None if names is None else Division(names), of_rows)
     if units is not None:
         return certificate
     facts = {"loss": stated.facts(), "nu_grid": GRID, **test.facts, **strata_facts(certificate)}
@@ -272,13 +269,10 @@ def on_other_rows(
 ) -> Certificate:
     """bound="holdout": one predictor of a model, or of a committee, on rows that its fit has not seen."""
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
-    members = committee_members(model) if hasattr(model, "members_") else []
-    posterior = posterior_of(members[0] if members else model)
-    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
-    if posterior.offsets is None:
-        posterior = with_cell(posterior, cell, relation)
+    posterior, is_committee = posteriors_of(model)[0], find_posterior(model) is None
+    statement = stated_labels(posterior.label_cell(relation), alphabet)
     sample, guesses = sample_of(posterior, X, y, sample_weight, relation), None
-    if members:
+    if is_committee:
         if predictor not in ("mean", "median", "mode"):
             raise RefusedCertificate(
                 f"predictor={predictor!r}: a committee is certified on rows it has not seen by what it predicts, "
@@ -286,24 +280,20 @@ def on_other_rows(
             )
         guesses = np.asarray(model.predict(require_rows(X, y)[0], rule=predictor))
     of_rows = on_unseen_rows(posterior, sample, statement, test, relation, guesses)
-    names, judge, possible = None, None, list[str]()
-    if isinstance(strata, str):
-        if strata != KNOWN_NEW:
-            raise GinghamError(f"strata={strata!r} is unknown: {KNOWN_NEW!r}, or the stratum of each row.")
-        modes = posterior.structure.columns(relation)
-        columns, items = [mode.name for mode in modes], [mode.items for mode in modes]
-        names = known_or_new([code >= 0 for code in sample.codes], columns)
-        judge, possible = judged_by(items, columns), all_known_or_new(columns)
+    division, modes = None, posterior.structure.columns(relation)
+    if by_items(strata):
+        known = [code >= 0 for code in sample.codes]
+        division = Division.of(known, [mode.items for mode in modes], [mode.name for mode in modes])
     elif strata is not None:
-        names = as_names(strata, sample.n_rows)
-    certificate = of_rows(None, 1) if names is None else with_strata(names, of_rows, judge, possible)
-    if not members and posterior.offsets is None:
+        division = Division(as_names(strata, sample.n_rows))
+    certificate = with_strata(division, of_rows)
+    if not is_committee and posterior.offsets is None:
         facts = partial(grid_facts, posterior, relation, **test.facts, **strata_facts(certificate))
-        told = names if judge is None else None
+        told = None if division is None else division.handed_in
         record = Record("holdout", X, y, sample_weight, facts, told, column_name(strata))
         certificate = replace(certificate, record=record)
-    known = without_rows_of_the_fit(model, sample, relation)
-    return replace(certificate, assumptions=(*certificate.assumptions, *known))
+    not_new = without_rows_of_the_fit(model, sample, relation)
+    return replace(certificate, assumptions=(*certificate.assumptions, *not_new))
 
 
 def require_rows(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[TableLike, npt.ArrayLike]:
@@ -539,32 +529,6 @@ def betting(losses: Floats, union: float, delta: float, seed: int) -> Bound:
     return Bound(value, {"confidence ln 1/δ": log_inverse(delta)}, {"seed": float(seed), "orders": float(orders)})
 
 
-def committee_members(model: object) -> list[Posterior]:
-    """The posteriors of a committee, if the model is one and all its members have the same items."""
-    members = getattr(model, "members_", None)
-    if members is None:
-        return []
-    if getattr(model, "shares_", None) is not None:  # a bound on a committee counts all members alike
-        raise RefusedCertificate(
-            f"{type(model).__name__} weights its members and has a certificate already. Certify it on other rows with "
-            "certify_predictions."
-        )
-    known = [posterior for posterior in map(find_posterior, members) if posterior is not None]
-    if not known or len(known) < len(members):
-        raise RefusedCertificate(
-            "The members of this committee have no posterior over co-clusterings, so that no Gibbs bound covers them. "
-            "Certify the committee's predictions with certify_predictions."
-        )
-    for posterior in known[1:]:
-        for one, other in zip(known[0].structure.columns(), posterior.structure.columns()):
-            if one.n_items != other.n_items or (one.items != other.items).any():
-                raise RefusedCertificate(
-                    "The members of this committee have not seen the same items, so that no Gibbs bound covers them "
-                    "together. Certify the committee's predictions with certify_predictions."
-                )
-    return known
-
-
 def of_folds(
     model: object,
     X: None = None,
@@ -602,13 +566,13 @@ def of_folds(
         raise GinghamError("This committee does not store the labels of its folds: fit it again.")
     folds, predictions, rows, labels = (np.asarray(value) for value in kept)
     if y is not None:
-        stated_labels = checked_labels(y)
-        if stated_labels.shape != labels.shape:
-            raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(stated_labels)}.")
-        if (stated_labels != labels).any():
-            row = int(np.flatnonzero(stated_labels != labels)[0])
+        named = checked_labels(y)
+        if named.shape != labels.shape:
+            raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(named)}.")
+        if (named != labels).any():
+            row = int(np.flatnonzero(named != labels)[0])
             raise RefusedCertificate(
-                f"Row {row} of y is {stated_labels[row]}, and the committee was fitted on {labels[row]}: its folds "
+                f"Row {row} of y is {named[row]}, and the committee was fitted on {labels[row]}: its folds "
                 "test the labels that it was fitted on. Leave y out."
             )
     counts = getattr(model, "fold_counts_", None)
@@ -617,7 +581,8 @@ def of_folds(
             share_of_copies(learned.draws)
     posterior = find_posterior(next(iter(getattr(model, "members_", ())), None))
     if loss is None and label_bounds is None and posterior is not None:
-        stated = StatedLoss.of_cell(stated_cell(posterior.label_cell(), alphabet)[0])
+        stated_labels(posterior.label_cell(), alphabet)
+        stated = StatedLoss.of_cell(posterior.label_cell())
     else:
         stated = stated_loss("absolute" if loss is None else loss, alphabet, label_bounds)
     test = Trial(delta, 1, "log-wealth", "mean of the committee", 0, True)

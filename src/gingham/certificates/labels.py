@@ -35,11 +35,6 @@ def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) ->
     return replace(stated, value=cell.range * stated.value, caveat="The nodes were fixed beforehand.")
 
 
-def are_labels(model: object) -> bool:
-    """Whether these are clusters of items and not a model."""
-    return isinstance(model, (Mapping, list, tuple, np.ndarray))
-
-
 def posterior_of_labels(
     labels: Any,
     X: Any,

@@ -43,8 +43,34 @@ def posterior_of(model: object) -> Posterior:
     return posterior
 
 
-def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[CellModel, Assumption]:
-    """The cell model on stated labels; refuses labels that were read off the data without a word."""
+def posteriors_of(model: object) -> list[Posterior]:
+    """The posterior of a model, or those of the members of a committee, which have to have the same items."""
+    members = getattr(model, "members_", None)
+    if members is None:
+        return [posterior_of(model)]
+    if getattr(model, "shares_", None) is not None:  # a bound on a committee counts all members alike
+        raise RefusedCertificate(
+            f"{type(model).__name__} weights its members and has a certificate already. Certify it on other rows with "
+            "certify_predictions."
+        )
+    known = [posterior for posterior in map(find_posterior, members) if posterior is not None]
+    if not known or len(known) < len(members):
+        raise RefusedCertificate(
+            "The members of this committee have no posterior over co-clusterings, so that no Gibbs bound covers them. "
+            "Certify the committee's predictions with certify_predictions."
+        )
+    for posterior in known[1:]:
+        for one, other in zip(known[0].structure.columns(), posterior.structure.columns()):
+            if one.n_items != other.n_items or (one.items != other.items).any():
+                raise RefusedCertificate(
+                    "The members of this committee have not seen the same items, so that no Gibbs bound covers them "
+                    "together. Certify the committee's predictions with certify_predictions."
+                )
+    return known
+
+
+def stated_labels(cell: CellModel, alphabet: Iterable[object] | None) -> Assumption:
+    """What was stated of the labels; refuses labels that were read off the data without a word."""
     label_values, bounds = cell.alphabet, Bounds.of(cell.bounds, given=True)
     if label_values is None or (alphabet is None and not label_values.given and bounds is not None and bounds.given):
         if bounds is None:
@@ -54,7 +80,7 @@ def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[Cel
                 "The smallest and largest label were inferred from the data, but a guarantee needs the range that can "
                 "occur. State it: bounds=(smallest, largest) when fitting."
             )
-        return cell, labels_given(bounds)
+        return labels_given(bounds)
     if alphabet is not None:
         stated = Alphabet.of(alphabet, given=True)
         if stated.size != label_values.size or (stated.values != label_values.values).any():
@@ -68,7 +94,7 @@ def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[Cel
             "The possible labels were inferred from the data, but a guarantee needs all labels that can occur. State "
             "them: certify(..., alphabet=(...)), or alphabet=(...) when fitting."
         )
-    return cell, labels_given(label_values)
+    return labels_given(label_values)
 
 
 def unbounded(cell: CellModel) -> RefusedCertificate:
@@ -77,12 +103,6 @@ def unbounded(cell: CellModel) -> RefusedCertificate:
         f"{type(cell).__name__}: the loss is unbounded, and no theorem covers an unbounded loss. "
         "Give alphabet= (the possible labels) or bounds=(smallest, largest) to the model."
     )
-
-
-def with_cell(posterior: Posterior, cell: CellModel, relation: int) -> Posterior:
-    cells = list(posterior.cells)
-    cells[relation] = cell
-    return replace(posterior, cells=tuple(cells))
 
 
 def sample_of(
@@ -312,9 +332,18 @@ def coverage(posterior: Posterior, relation: int, population: Population | None 
     found = []
     if sizes:
         found.append(given("population", sizes={modes[mode].name: size for mode, size in sizes.items()}))
-    if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in posterior.structure.column_modes(relation)):
+    places = dict.fromkeys(posterior.structure.column_modes(relation))
+    if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in places):
         found.append(checked("urn"))
+    # Nothing is paid for clusters that were not learned; that every item is its own one says nothing of the rows.
+    fixed = [mode for mode in places if mode in posterior.structure.frozen and not _is_identity(posterior.assign[mode])]
+    found += [given("clusters fixed beforehand", names=[modes[mode].name for mode in fixed])] if fixed else []
     return tuple(found)
+
+
+def _is_identity(assign: Floats) -> bool:
+    n, m = assign.shape
+    return n == m and bool((on_host(assign) == np.eye(n)).all())
 
 
 def source(posterior: Posterior, relation: int, sample: Sample, *drawn: Assumption) -> tuple[Assumption, ...]:

@@ -144,7 +144,8 @@ def transductive(certificate: Certificate, size: int) -> Certificate:
     if others == 0:
         raise GinghamError("The whole population was observed: nothing is held out.")
     price = evidence.prices["exact"]
-    terms = {"concentration ln t(N, T)": ln_transductive(n, size), "confidence ln 1/δ": -log(certificate.delta)}
+    spent = certificate.delta * evidence.share
+    terms = {"concentration ln t(N, T)": ln_transductive(n, size), "confidence ln 1/δ": -log(spent)}
     budget = price.total + sum(terms.values())
     observed = min(max(evidence.distribution.mean, 0.0), 1.0)
 

@@ -137,7 +137,7 @@ class Progressive:
     n_observations: int = field(default=0, init=False)
     total: float = field(default=0.0, init=False)  # Σ X_t
     log_total: float = field(default=0.0, init=False)  # Σ ln(1 − X_t/ν)
-    ended: bool = field(default=False, init=False)  # by a certificate with references, which is for one time
+    ended: bool = field(default=False, init=False)  # by a certificate of references or of a stratum, for one time
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and name not in ("n_observations", "total", "log_total", "ended"):
@@ -155,7 +155,7 @@ class Progressive:
     def add(self, losses: ArrayLike, counts: Ints | None = None) -> Certificate:
         """Count the losses of further tests (own unit; ``counts`` says how often each), and return the certificate."""
         if self.ended:
-            raise GinghamError("This stream has ended with its references: start another one, and count both.")
+            raise GinghamError("This stream has ended with a certificate: start another one, and count both.")
         need_unmasked(losses, "losses")
         own = np.atleast_1d(np.asarray(losses, dtype=np.float64)).ravel()
         scaled = _unit_losses((own - self.low) / self.range, own)
@@ -177,13 +177,19 @@ class Progressive:
     def of_blocks(self, tests: Sequence[Floats], members: Floats) -> Certificate:
         """The guarantee for one stratum, whose rows test members in other shares than those in which they predict.
 
+        It ends the stream.
         ``tests[b]`` are the losses of member b, in their own unit, on rows of the stratum, ``members`` the shares in
         which the members predict. Losses are weighted so that Σ_b share_b L_b is bounded; a member that no row of the
         stratum has tested may lose as much as there is. Which rows are of the stratum is known beforehand.
         """
+        if self.n_observations or self.ended:
+            raise GinghamError("This stream has counted tests already: a stratum needs one of its own.")
+        self.ended = True
         if len(members) != len(tests) or not (members >= 0).all() or not abs(members.sum() - 1.0) < 1e-9:
             raise GinghamError("The shares of the members are numbers ≥ 0 that sum to 1, one for each.")
         sizes = np.array([len(losses) for losses in tests])
+        if not sizes.any():
+            raise RefusedCertificate("No observation of the stratum has been tested: there is nothing to certify.")
         n, met = int(sizes.sum()), sizes > 0
         weights = np.zeros(len(sizes))
         weights[met] = members[met] * n / sizes[met]

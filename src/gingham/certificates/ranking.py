@@ -17,7 +17,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import certificate_card
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, given, rests_on
-from gingham.certificates.bounds import Bound, LossDistribution, close_in, log_wealth, whole
+from gingham.certificates.bounds import Bound, LossDistribution, close_in, log_wealth, mean_between, whole
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.certificates.members import unfitted, who_fitted
@@ -345,11 +345,7 @@ def _under_rules(
     each, union = half.delta / (2 * len(others)), log(test.candidates)
     for name, kept in others.items():
         gap = ruled - losses(kept)
-        low, high = (
-            sign * log_wealth(LossDistribution.of(sign * gap, np.ones(len(gap))), union, len(gap), each).value
-            for sign in (-1.0, 1.0)
-        )
-        costs.append(RuleCost(name, float(gap.mean()), low, high))
+        costs.append(RuleCost(name, float(gap.mean()), *mean_between(gap, each, -1.0, union)))
     return replace(found, delta=test.delta, rule_costs=tuple(costs))
 
 
@@ -503,7 +499,7 @@ def _lists(ranking: Lists, users: AnyArray, at: int, seen: TableLike | None) -> 
     for row, one in enumerate(given):
         mine = list(one)[:at]  # type: ignore[call-overload]
         if len(set(mine) - {None}) < sum(item is not None for item in mine):
-            raise GinghamError(f"The list of user {users[row]!r} names an item twice.")
+            raise GinghamError(f"The list of user {users[row : row + 1].tolist()[0]!r} names an item twice.")
         lists[row, : len(mine)] = mine
     absent_items = lists == None  # noqa: E711 - elementwise
     if absent_items.any():

@@ -98,6 +98,11 @@ def posterior_facts(posterior: Posterior, relation: int = 0) -> dict[str, object
     }
 
 
+def posterior_digest(facts: Mapping[str, object]) -> str:
+    """SHA-256 of the facts of a posterior, in memory or from a certificate file."""
+    return hashlib.sha256(json.dumps(_plain(facts), sort_keys=True).encode()).hexdigest()
+
+
 def grid_facts(posterior: Posterior, relation: int = 0, **stated: object) -> dict[str, object]:
     """What a certificate file says of a posterior: loss, memberships and answers, the bets ν, and what is stated."""
     return {

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import Floats
-from gingham.certificates.bounds import GRID, LossDistribution, log_wealth
+from gingham.certificates.bounds import GRID, mean_between
 from gingham.certificates.confidence import checked_delta, log_inverse
 from gingham.certificates.losses import as_numbers
+from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError
 
 
@@ -45,6 +46,7 @@ class Propensity:
         """least/p of each row, above 0 and at most 1."""
         if not (np.isfinite(self.gamma) and self.gamma >= 1):
             raise GinghamError(f"gamma={self.gamma!r} must be a number from 1: Γ, by which propensities may be wrong.")
+        need_unmasked(self.rows, "propensities")
         p = as_numbers(np.asarray(self.rows), "propensity")
         if len(p) != n or not 0 < self.least <= p.min(initial=np.inf):
             raise GinghamError(
@@ -141,6 +143,8 @@ def selection_effect(
     share, span = checked_delta(delta) / 4, 2.0 * (label_bounds[1] - label_bounds[0])
 
     def scaled(labels: npt.ArrayLike, guesses: npt.ArrayLike) -> Floats:
+        need_unmasked(labels, "labels")
+        need_unmasked(guesses, "predictions")
         own = [as_numbers(np.asarray(values), what) for values, what in ((labels, "label"), (guesses, "prediction"))]
         if len(own[0]) != len(own[1]) or len(own[0]) == 0:
             raise GinghamError(f"There are {len(own[0])} labels and {len(own[1])} predictions.")
@@ -148,16 +152,14 @@ def selection_effect(
             raise GinghamError(f"A label or a prediction lies outside {label_bounds[0]:g} to {label_bounds[1]:g}.")
         return np.asarray(0.5 + (own[0] - own[1]) / span)
 
-    def upper(values: Floats, chosen: bool) -> float:
-        if chosen and propensity is not None:
-            return catalogue_mean(values, propensity, log_inverse(share))
-        return log_wealth(LossDistribution.of(values, np.ones(len(values))), 0.0, len(values), share).value
-
     own = scaled(y, predictions)
     all_of_them = own if at_random is None else scaled(*at_random)
-    w = np.ones(len(all_of_them)) if propensity is None else propensity.weights(len(own))
-    weighted = at_random is None
-    low, high = 1.0 - upper(1.0 - all_of_them, weighted), upper(all_of_them, weighted)
-    below, above = 1.0 - upper(1.0 - own, False), upper(own, False)
+    below, above = mean_between(own, share)
+    if propensity is None:
+        w: Floats = np.ones(len(all_of_them))
+        low, high = mean_between(all_of_them, share)
+    else:
+        w, price = propensity.weights(len(own)), log_inverse(share)
+        low, high = 1.0 - catalogue_mean(1.0 - own, propensity, price), catalogue_mean(own, propensity, price)
     observed = float(w @ all_of_them / w.sum() - own.mean())
     return SelectionEffect(span * observed, span * (low - above), span * (high - below), delta)

@@ -43,7 +43,7 @@ from gingham.certificates.observed import (
     rows_as_draws,
     sample_of,
     source,
-    stated_cell,
+    stated_labels,
 )
 from gingham.certificates.prices import Complexity
 from gingham.certificates.record import Record, grid_facts, posterior_facts
@@ -110,7 +110,7 @@ def on_a_split(
     rows_as_draws(tuples(columns, y, counts))  # copies would lie on both sides
     fitted = unfitted(model).fit(_safe_indexing(X, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
-    cell, statement = stated_cell(posterior.label_cell(), None)
+    statement = stated_labels(posterior.label_cell(), None)
     sample = sample_of(posterior, _safe_indexing(X, second.rows), y[second.rows], second.counts, 0)
     parts: dict[str, Any] = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
     if method == "holdout":
@@ -120,7 +120,7 @@ def on_a_split(
             facts = partial(grid_facts, posterior, 0, **parts, **test.facts)
             certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
     else:
-        covered_predictor(cell, predictor)
+        covered_predictor(posterior.label_cell(), predictor)
         certificate = certify_prior(posterior, sample, delta, statement, candidates, predictor)
         if certificate.posterior is not None:
             before = posterior_facts(in_full_precision(posterior))

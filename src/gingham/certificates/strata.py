@@ -41,12 +41,7 @@ class Stratum:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "empirical": self.empirical,
-            "n_observations": self.n_observations,
-        }
+        return vars(self).copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,18 +171,47 @@ def judged_by(items: Sequence[AnyArray], columns: Sequence[str]) -> Callable[[Ta
     return judge
 
 
+def by_items(strata: object) -> bool:
+    """Whether the stratum of a row follows from its items; refuses a rule that is unknown."""
+    if isinstance(strata, str) and strata != KNOWN_NEW:
+        raise GinghamError(f"strata={strata!r} is unknown: {KNOWN_NEW!r}, or the stratum of each row.")
+    return isinstance(strata, str)
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """The stratum of each row, as it was handed in, or by the items that a predictor knows of each column."""
+
+    names: AnyArray
+    items: Sequence[AnyArray] = ()
+    columns: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, known: Sequence[Bools], items: Sequence[AnyArray], columns: Sequence[str]) -> Division:
+        """By items, where it is known of each row which of its items the predictor knows."""
+        return cls(known_or_new(known, columns), items, columns)
+
+    @property
+    def handed_in(self) -> AnyArray | None:
+        """Strata that whoever checks a certificate has to be told."""
+        return None if self.columns else self.names
+
+
 def with_strata(
-    names: AnyArray,
-    certify: Callable[[Ints | None, int], Certificate],
-    judge: Callable[[TableLike], AnyArray] | None = None,
-    possible: Sequence[str] = (),
+    division: Division | None, certify: Callable[[Ints | None, int], Certificate], names: AnyArray | None = None
 ) -> Certificate:
     """The certificate of all rows with those of each stratum; ``certify(rows, shares)`` has δ/shares for some rows.
 
-    ``judge`` says of new rows what they belong to, and ``possible`` names strata that may have no rows: they are
+    ``names`` are the strata of the tests, where these are not the rows. Strata by items of which no row was tested are
     bounded by the largest loss.
     """
-    tested, at = np.unique(names, return_inverse=True)
+    if division is None:
+        return certify(None, 1)
+    judge, possible = None, list[str]()
+    if division.columns:
+        judge = judged_by(division.items, division.columns)
+        possible = all_known_or_new(division.columns)
+    tested, at = np.unique(division.names if names is None else names, return_inverse=True)
     shares = len(tested) + 1
     whole = certify(None, shares)
     parts = []

@@ -33,7 +33,9 @@ from gingham.certificates.bounds import close_in
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import sample_of_rows
+from gingham.certificates.record import posterior_digest, posterior_facts
 from gingham.certificates.strata import KNOWN_NEW, as_names, judged_by
+from gingham.core.problem import find_posterior
 from gingham.data.fit_rows import SURE, WHOLE, FitRows, Met, repeated_share
 from gingham.data.sample import checked_labels, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
@@ -150,6 +152,9 @@ class Watch:
 
     def __init__(self, facts: Mapping[str, Any], model: object = None, alpha: float = 0.01) -> None:
         self.facts, self.model, self.alpha = dict(facts), model, checked_delta(alpha)
+        certified = self.facts["model"]
+        if model is not None and certified is not None and certified not in digests(model):
+            raise RefusedCertificate("The model is not the one that was certified: its digest differs.")
         self.loss = loss_of(self.facts["loss"])
         self.low, self.width = loss_scale(self.loss.cell)
         promised = [(ALL, self.facts["value"]), *((part["name"], part["value"]) for part in self.facts["strata"] or ())]
@@ -175,10 +180,10 @@ class Watch:
                 "one of progressive tests, of bound='holdout' or of certify_predictions."
             )
         names = ("value", "delta", "predictor", "bound", "strata")
-        kept = {name: said[name] for name in names} | {"loss": facts["loss"], "model": facts.get("model")}
+        own = facts.get("posterior")
+        certified = facts.get("model") if own is None else posterior_digest(own)
+        kept = {name: said[name] for name in names} | {"loss": facts["loss"], "model": certified}
         plain = json.loads(json.dumps({**kept, "strata_rule": facts.get("strata")}, default=np.ndarray.tolist))
-        if plain["model"] is not None and hasattr(model, "_to_file") and digest(model) != plain["model"]:
-            raise RefusedCertificate("The model is not the one that was certified: its digest differs.")
         return cls(plain, model, alpha)
 
     def update(
@@ -293,6 +298,8 @@ class Watch:
 
     def _strata(self, X: TableLike, strata: npt.ArrayLike | None, n_rows: int) -> AnyArray | None:
         rule = self.facts["strata_rule"]
+        if strata is not None and rule == KNOWN_NEW:
+            raise GinghamError("The strata of this certificate follow from the items of a row: leave strata= out.")
         if strata is not None:
             return as_names(strata, n_rows)
         if rule == KNOWN_NEW:
@@ -430,9 +437,19 @@ class Watch:
                 counts = None if seen["counts"] is None else np.array(seen["counts"], dtype=np.int64)
                 limit = WHOLE if seen["limit"] is None else int(seen["limit"])
                 found.seen = FitRows(keys, counts, limit, float(seen["n_draws"]))
+        except GinghamError:
+            raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GinghamError(f"{os.fspath(path)!r} is no state of a watch that gingham wrote ({error}).") from None
         return found
+
+
+def digests(model: object) -> list[str]:
+    """By what certificates know a predictor: the digest of each relation of its posterior, or of all that it is."""
+    posterior = find_posterior(model)
+    relations = () if posterior is None else range(len(posterior.structure.factors))
+    own = [posterior_digest(posterior_facts(posterior, relation)) for relation in relations if posterior is not None]
+    return [*own, *([digest(model)] if hasattr(model, "_to_file") else [])]
 
 
 def again(met: Met, *kept: FitRows) -> bool:

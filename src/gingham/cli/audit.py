@@ -107,6 +107,8 @@ def of_predictions(
     others = [*ids, *([groups] if groups else []), *([time] if time else [])]
     need_columns(table, [label], "--label")
     need_columns(table, predictions, "--prediction")
+    if label in predictions:
+        raise GinghamError(f"The column {label!r} holds the labels, and predictions are another column: --prediction.")
     need_columns(table, [*strata, *others], "--strata, --ids, --groups and --time")
     kept = without_missing(table, list(dict.fromkeys([label, *predictions, *others])), drop_missing)
     if time is not None:

@@ -12,7 +12,7 @@ from gingham.errors import GinghamError
 from gingham.files import Reads, Writes, atomic, need_model
 
 if TYPE_CHECKING:
-    from gingham.certificates.compare import Comparison
+    from gingham.certificates import Audit
 
 LISTED = 5  # parts at either end that are listed
 
@@ -68,9 +68,9 @@ def compare(
     show(found)
 
 
-def of_rankings(models: dict[str, Any], table: Any, at: int, measure: str, delta: float) -> Comparison:
+def of_rankings(models: dict[str, Any], table: Any, at: int, measure: str, delta: float) -> Audit:
     """Pairs that were hidden from both; users by the groups of the first ranking."""
-    from gingham.certificates.compare import compare_rankings
+    from gingham.certificates import audit_rankings
     from gingham.cli.tables.adapter import id_columns
     from gingham.cli.tables.columns import need_columns
 
@@ -81,17 +81,17 @@ def of_rankings(models: dict[str, Any], table: Any, at: int, measure: str, delta
     side = first.summary_.sides[0]
     titles, labels = group_names(first.summary_, 0)
     by = {name: {item: titles[label] for item, label in zip(side.items.tolist(), labels.tolist())}}
-    return compare_rankings(table.select(columns), models, by=by, at=at, measure=measure, delta=delta)
+    return audit_rankings(table.select(columns), models, by=by, at=at, measure=measure, delta=delta)
 
 
 def of_predictions(
     models: dict[str, Any], table: Any, label: str | None, loss: str, alphabet: str | None, bounds: str | None,
     groups: str | None, delta: float, drop_missing: bool,
-) -> Comparison:  # fmt: skip
+) -> Audit:  # fmt: skip
     """Rows with labels; those that one of the models has learned from are refused."""
     import numpy as np
 
-    from gingham.certificates.compare import compare_predictions
+    from gingham.certificates.audit import audit
     from gingham.cli.tables.adapter import id_columns, predicted
     from gingham.cli.tables.arguments import PredictOptions, parse_alphabet, parse_bounds
     from gingham.cli.tables.columns import need_columns, without_missing
@@ -128,7 +128,7 @@ def of_predictions(
     stated: dict[str, Any] = {"label_bounds": parse_bounds(bounds)}
     if alphabet is not None:
         stated["alphabet"] = np.asarray(parse_alphabet(alphabet, not numbers)).tolist()
-    return compare_predictions(
+    return audit(
         kept[label].to_numpy(), guesses, by=by, loss=loss if numbers else "zero-one", delta=delta,
         groups=None if groups is None else kept[groups].to_numpy(), **stated,
     )  # fmt: skip
@@ -140,9 +140,9 @@ def group_names(summary: Any, at: int) -> tuple[list[str], Any]:
     return [f"{number}: {cluster.name}" for number, cluster in enumerate(side.cut(k), 1)], side.labels(k)
 
 
-def show(found: Comparison) -> None:
+def show(found: Audit) -> None:
     """Tables for the terminal."""
-    whole = found.difference
+    whole = found.differences[0]
 
     def row(name: str, n: int, one: Any) -> list[str]:
         return [
@@ -153,8 +153,8 @@ def show(found: Comparison) -> None:
         ]
 
     header = ["", found.unit, "measured", "from", "to", "better"]
-    title = f"{found.audit.measure} of {whole.first} less that of {whole.second}"
-    console.grid(title, header, [row("everywhere", found.audit.n_rows, whole)])
+    title = f"{found.measure} of {whole.first} less that of {whole.second}"
+    console.grid(title, header, [row("everywhere", found.n_rows, whole)])
     for name, parts in found.parts.items():
         rows = [row(one.part, one.n, one.difference) for one in parts]
         if len(rows) > 2 * LISTED:

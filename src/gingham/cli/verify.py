@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gingham.cli import console
 from gingham.files import Reads, need_model
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def certified_table(certificate: str, model: str, data: str) -> pl.DataFrame | N
         return None
     known: pl.DataFrame = rows.X
     if of_predictions:
+        console.say_note(
+            f"The predictions are those that {model} keeps of its fit. That they were made without the rows that test "
+            "them is taken as it is stated."
+        )
         columns = tested.predictions.reshape(len(rows), -1).T
         known = pl.DataFrame({f"prediction{at or ''}": column for at, column in enumerate(columns)})
     columns = [pl.Series(opened.label_name, rows.y)]

@@ -40,12 +40,10 @@ from gingham.certificates.progressive import (
 )
 from gingham.certificates.record import Record
 from gingham.certificates.strata import (
-    KNOWN_NEW,
-    all_known_or_new,
+    Division,
     as_names,
+    by_items,
     column_name,
-    judged_by,
-    known_or_new,
     set_aside,
     strata_facts,
     with_strata,
@@ -277,7 +275,8 @@ def certify_progressive(
             'References need draws that are alike (order="shuffle") and no strata, whose members are tested on their '
             "own blocks only: remove references=."
         )
-    measured, labels = _loss_of(model, loss, alphabet, label_bounds), checked_labels(y)
+    # A copy: members could write into the array that was handed in, whose labels test them.
+    measured, labels = _loss_of(model, loss, alphabet, label_bounds), checked_labels(y).copy()
     weights = checked_weights(sample_weight, len(labels))
     counts, seed = whole_counts(weights), recorded_seed(random_state)
     drawn = _rows_as_draws(X, labels, weights, isinstance(model, Saved))
@@ -303,7 +302,7 @@ def certify_progressive(
         "edges": list(plan.edges), "references": list(plan.references), "candidates": candidates, "rule": rule,
         "clip": clip, "predictions": np.concatenate(tested.guesses), **strata_facts(certificate),
     }  # fmt: skip
-    told = None if held is None or held.judge is not None else held.names
+    told = None if held is None else held.division.handed_in
     bound_to = partial(_bound_to, predictor, facts)
     chosen = {"seed": float(seed)} if order == "shuffle" else {}
     return replace(
@@ -376,7 +375,7 @@ class _Tested:
                 levels = [pilot, *self.losses[1 : len(plan.references)]] if plan.references else []
                 found, of_members = stream(shared, tuned, plan.n_tests), np.concatenate(self.blocks)
                 return found.with_references([*levels, of_members]) if levels else found.add(of_members)
-            names = held.names[self.draws]  # type: ignore[union-attr]
+            names = held.division.names[self.draws]  # type: ignore[union-attr]
             mine = names == names[plan.edges[0] + rows[0]]
             blocks = [own[mine[a:b]] for own, (a, b) in zip(self.blocks, pairwise(plan.edges))]
             own = tuned[mine[plan.pilot : plan.counted]]
@@ -384,8 +383,8 @@ class _Tested:
 
         if held is None:
             return of_rows(None, 1)
-        whole = with_strata(held.names[self.draws[plan.edges[0] :]], of_rows, held.judge, held.possible)
-        return replace(whole, anytime=False)
+        tested = held.division.names[self.draws[plan.edges[0] :]]
+        return replace(with_strata(held.division, of_rows, tested), anytime=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,18 +395,14 @@ class _Held:
     Some of them are set aside before, so that there are tests of new items where few would come by themselves.
     """
 
-    names: AnyArray
+    division: Division
     learnable: Bools | None = None
-    judge: Callable[[TableLike], AnyArray] | None = None
-    possible: Sequence[str] = ()
     assumptions: tuple[Assumption, ...] = ()
 
     @classmethod
     def of(cls, strata: object, X: TableLike, draws: Ints, plan: Plan, seed: int, order: str, n_rows: int) -> _Held:
-        if not isinstance(strata, str):
-            return cls(as_names(strata, n_rows))  # type: ignore[arg-type]
-        if strata != KNOWN_NEW:
-            raise GinghamError(f"strata={strata!r} is unknown: {KNOWN_NEW!r}, or the stratum of each row.")
+        if not by_items(strata):
+            return cls(Division(as_names(strata, n_rows)))  # type: ignore[arg-type]
         columns, names = id_columns(X)[:2]
         texts = [np.array([str(one) for one in column.tolist()]) for column in columns]
         aside = set_aside(texts, seed) if order == "shuffle" else [np.zeros(0, "U")] * len(texts)
@@ -418,10 +413,7 @@ class _Held:
         known = [np.isin(column, mine) for column, mine in zip(columns, items)]
         counts = {name: len(held) for name, held in zip(names, aside)}
         told = (checked("set aside", counts=counts),) if order == "shuffle" else ()
-        return cls(
-            known_or_new(known, names), kept & np.all(known, axis=0), judged_by(items, names),
-            all_known_or_new(names), told,
-        )  # fmt: skip
+        return cls(Division.of(known, items, names), kept & np.all(known, axis=0), told)
 
 
 def _check_graph(pilot: Predictor, X: TableLike, labels: AnyArray, weights: Floats | None, references: int) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gingham.certificates.compare import Comparison
+from gingham.certificates.audit import Audit
 from gingham.plots.board import ACCENT, COOL, INK, UNSEEN, axes_or_new
 from gingham.summary.timeline import Timeline
 from gingham.summary.timeline import alluvial as laid_out
@@ -19,12 +19,12 @@ MOST_PARTS = 16  # that are drawn, from both ends
 SHORT = 34  # letters of a name
 
 
-def comparison(found: Comparison, *, ax: Axes | None = None) -> Axes:
+def comparison(found: Audit, *, ax: Axes | None = None) -> Axes:
     """The difference on all rows and in every part, with what is certified: left of the line the first is better."""
     parts = [(f"{name}: {one.part}", one.difference) for name, own in found.parts.items() for one in own]
     if len(parts) > MOST_PARTS:
         parts = parts[: MOST_PARTS // 2] + parts[-MOST_PARTS // 2 :]
-    rows = [("everywhere", found.difference), *parts]
+    rows = [("everywhere", found.differences[0]), *parts]
     ax = axes_or_new(ax, figsize=(7, 1.2 + 0.3 * len(rows)))
     for at, (_, one) in enumerate(rows):
         colour = UNSEEN if one.better is None else ACCENT if one.better == one.first else COOL
@@ -34,8 +34,8 @@ def comparison(found: Comparison, *, ax: Axes | None = None) -> Axes:
     names = [name if len(name) <= SHORT else name[: SHORT - 1] + "…" for name, _ in rows]
     ax.set_yticks(range(len(rows)), names)
     ax.invert_yaxis()
-    whole = found.difference
-    ax.set_xlabel(f"{found.audit.measure}: left {whole.first} is better, right {whole.second}")
+    whole = found.differences[0]
+    ax.set_xlabel(f"{found.measure}: left {whole.first} is better, right {whole.second}")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from sklearn.base import clone, is_classifier
 
 from gingham import models
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import make_cell
 from gingham.cli.tables import adapter
 from gingham.cli.tables.adapter import Facts, FitTask, Opened, TableSource
@@ -410,6 +411,7 @@ def certificates(
 
     delta, model = checked_delta(request.delta), at.model
     repeated_share(rows.sample(at.modes))  # copies may be on both sides of what is set aside
+    warn_of_later_rows(source.table, at.axes, str(at.label))
     known, space = at.known_labels(), at.label_space(rows, request)
     loss = at.judged_by()
     makers: dict[str, Callable[[float], Certificate]] = {}
@@ -463,6 +465,34 @@ def certificates(
             "file of the fit."
         )
     return found
+
+
+def warn_of_later_rows(table: pl.DataFrame, axes: Sequence[str], label: str) -> None:
+    """Say of a table with a column of times how many later rows have an id that no earlier row has."""
+    from gingham.summary.look import Facts as ColumnFacts
+
+    columns = [name for name in table.columns if name not in (*axes, label)]
+    facts = (ColumnFacts.of(name, nw.from_native(table[name], series_only=True)) for name in columns)
+    times = [one.name for one in facts if one.role(many=False) == "time"]
+    if not times or not set(axes) <= set(table.columns):
+        return
+    last, rng = len(table) // 5, np.random.default_rng(0)
+    orders = (table[times[0]].arg_sort().to_numpy(), rng.permutation(len(table)))
+
+    def share_of_new(order: Ints) -> float:
+        before, after = table[order[: len(table) - last]], table[order[len(table) - last :]]
+        new = [~after[name].is_in(before[name].unique().implode()) for name in axes]
+        return 100 * float(np.mean(np.any([one.to_numpy() for one in new], axis=0))) if last else 0.0
+
+    later, random = map(share_of_new, orders)
+    warnings.warn(
+        f"{times[0]!r} holds points in time. Certificates are of rows like those of the table, at random, and later "
+        f"rows may be others: of the last fifth {later:.3g} % have an id that no earlier row has, of a random fifth "
+        f"{random:.3g} %. --strata known/new with --mix covers another share of new ids, and gingham watch tells when "
+        "the promise has ended.",
+        GinghamWarning,
+        stacklevel=2,
+    )
 
 
 def strata_of(at: Place, source: TableSource, strata: str | None) -> Any:
