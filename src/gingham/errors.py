@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
+from numbers import Integral
 
 MOST_NAMES = 20_000  # among which a near one is looked for
 
@@ -14,6 +15,13 @@ def suggestion(name: object, known: Iterable[object]) -> str:
     names = {str(one).casefold(): str(one) for one in islice(known, MOST_NAMES)}
     near = get_close_matches(str(name).casefold(), names, 1)
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def positive_integer(name: str, value: object, otherwise: str = "") -> int:
+    """The value of an argument that must be an integer ≥ 1; ``otherwise`` says what else it may be (", or 'auto'")."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise GinghamError(f"{name}={value!r} must be an integer ≥ 1{otherwise}.")
+    return int(value)
 
 
 class GinghamError(ValueError):

@@ -18,7 +18,7 @@ from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import NODE, PairSample, Weight, from_graph, label_values, with_alphabet
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, Restart, completed, ignore_progress
@@ -294,10 +294,7 @@ class GraphClustering(ClusterMixin, Persistent):
     def _k(self, n: int) -> int | None:
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
             return None
-        k = self.n_clusters
-        if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise GinghamError(f"n_clusters={k!r} must be an integer ≥ 1, or 'auto'.")
-        return min(int(k), n)
+        return min(positive_integer("n_clusters", self.n_clusters, ", or 'auto'"), n)
 
     def _way(self, sample: PairSample, seed: int, corrected: bool) -> GraphFit:
         solver = make_solver(self.solver, self.max_iter, seed, sample.n_modes)
@@ -403,8 +400,7 @@ class GraphClustering(ClusterMixin, Persistent):
         """
         check_is_fitted(self)
         sample = self._remembered("fit again, and ask in the same process")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        found, gains = suggest(sample, self.assign_, n_pairs, rng)
+        found, gains = suggest(sample, self.assign_, n_pairs, self._generator())
         return self.items_[found], gains
 
     def sample(self, X: object, *, pairs: object = "all", weight: Weight = "weight") -> PairSample:
