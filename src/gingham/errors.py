@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
+from numbers import Integral
 
 MOST_NAMES = 20_000  # among which a near one is looked for
 
@@ -15,6 +16,13 @@ def suggestion(name: object, known: Iterable[object]) -> str:
     said = str(name).casefold()
     near = get_close_matches(said, names, 1) or [one for one in names if len(said) > 2 and said in one][:1]
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def positive_integer(name: str, value: object, otherwise: str = "") -> int:
+    """The value of an argument that must be an integer ≥ 1; ``otherwise`` says what else it may be (", or 'auto'")."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise GinghamError(f"{name}={value!r} must be an integer ≥ 1{otherwise}.")
+    return int(value)
 
 
 class GinghamError(ValueError):

@@ -101,6 +101,16 @@ def test_a_fitted_model_shows_few_names(example):
     assert len(names) <= MOST_NAMES.get(type(example.model).__name__, 25), names
 
 
+STARTED = [example for example in EXAMPLES if "n_init" in example.model.get_params(deep=False)]
+
+
+@pytest.mark.parametrize("n_init", [0, 1.5, "many", True])
+@pytest.mark.parametrize("example", STARTED, ids=lambda example: example.name)
+def test_a_number_of_starts_that_is_none_is_refused_with_a_sentence(example, n_init):
+    with pytest.raises(GinghamError, match=re.escape(f"n_init={n_init!r} must be an integer ≥ 1")):
+        clone(example.model).set_params(n_init=n_init).fit(*example.data)
+
+
 def ladder(kind: type) -> int:
     """The longest line of gingham's classes above a class."""
     return max((1 + ladder(base) for base in kind.__bases__ if base.__module__.startswith("gingham.")), default=0)

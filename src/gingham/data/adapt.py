@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
@@ -446,28 +446,35 @@ def count_matrix(X: MatrixLike, model: str, allow_zero: bool = False) -> sparse.
     need_unmasked(X, "X")
     matrix = sparse.csr_array(X, dtype=np.float64)
     matrix.sum_duplicates()
-    wrong = ~np.isfinite(matrix.data) | (matrix.data < 0)
+
+    def place(at: int) -> str:
+        row = int(np.searchsorted(matrix.indptr, at, side="right") - 1)
+        return f"row {row}, column {int(matrix.indices[at])}"
+
+    check_counts(matrix.data, place, model, allow_zero)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def check_counts(counts: Floats, place: Callable[[int], str], model: str, allow_zero: bool = False) -> None:
+    """Refuse counts that are missing, infinite or negative, by their place, and those that add up to too much or 0."""
+    wrong = ~np.isfinite(counts) | (counts < 0)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        row = int(np.searchsorted(matrix.indptr, at, side="right") - 1)
-        value = matrix.data[at]
-        place = f"row {row}, column {int(matrix.indices[at])}"
-        if np.isnan(value):
-            raise GinghamError(f"Input X contains NaN ({place}). Counts cannot be missing: drop the entry.")
-        if np.isinf(value):
-            raise GinghamError(f"Input X contains infinity (inf) in {place}. Counts are finite.")
+        if np.isnan(counts[at]):
+            raise GinghamError(f"Input X contains NaN ({place(at)}). Counts cannot be missing: drop the entry.")
+        if np.isinf(counts[at]):
+            raise GinghamError(f"Input X contains infinity (inf) in {place(at)}. Counts are finite.")
         raise GinghamError(
-            f"Negative values in data passed to {model}: {value:g} in {place}. Counts are never negative."
+            f"Negative values in data passed to {model}: {counts[at]:g} in {place(at)}. Counts are never negative."
         )
-    if matrix.nnz and (matrix.data.max() > MOST_WEIGHT or matrix.data.sum() > MOST_WEIGHT):
+    if counts.size and (counts.max() > MOST_WEIGHT or counts.sum() > MOST_WEIGHT):
         raise GinghamError(
-            f"The counts passed to {model} add up to more than 2**53 (the largest is {matrix.data.max():g}), where "
+            f"The counts passed to {model} add up to more than 2**53 (the largest is {counts.max():g}), where "
             "integers are no longer exact in double precision. Divide all of them by a number."
         )
-    matrix.eliminate_zeros()
-    if matrix.nnz == 0 and not allow_zero:
+    if not counts.any() and not allow_zero:
         raise GinghamError(f"All counts passed to {model} are zero: there is nothing to cluster.")
-    return matrix
 
 
 def from_pairs(X: TableLike, sample_weight: npt.ArrayLike | None = None) -> tuple[sparse.csr_array, AnyArray, AnyArray]:

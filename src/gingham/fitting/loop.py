@@ -17,7 +17,7 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.engine.threads import side_by_side
-from gingham.errors import InterruptedWarning
+from gingham.errors import InterruptedWarning, positive_integer
 from gingham.fitting.checkpoints import (
     NO_CHECKPOINT,
     Checkpoint,
@@ -269,6 +269,7 @@ def best_of(
     cost : by default the total of the objective
     """
     end_if_interrupted()
+    n_restarts = positive_integer("n_init", n_restarts)
     cost = cost or total_cost
     notify = notifier(callback, n_restarts, max_iter)
 
@@ -287,7 +288,7 @@ def best_of(
             if best is None or cost(found) < cost(best) - TIE * abs(cost(best)):
                 best = found
     if best is None:
-        raise ValueError("no start was given")
+        raise ValueError("no start has ended")
     if len(ended) == n_restarts and not any(found.interrupted for found in ended):
         return best
     warn_interrupted(len(ended), n_restarts, ended[-1])

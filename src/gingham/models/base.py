@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, column_or_1d
+from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -108,6 +108,10 @@ class Persistent(Questions, Saved, BaseEstimator):
         self.n_iter_ = len(found.trace.factors)
         self.converged_ = found.converged
         self.interrupted_ = found.interrupted
+
+    def _generator(self) -> np.random.Generator:
+        """Random numbers of a fit, the same ones for the same ``random_state``."""
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
     # new data
 

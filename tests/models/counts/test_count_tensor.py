@@ -116,7 +116,12 @@ def test_a_certificate_of_three_sides_holds_and_can_be_checked(tmp_path):
     [
         (lambda: gg.CoOccurrenceClustering((2, 2)).fit(planted()), "one for each of the 3 sides"),
         (lambda: gg.CoOccurrenceClustering((2, 2, None)).fit(planted()), "one for each of the 3 sides"),
-        (lambda: gg.CoOccurrenceClustering(2).fit(-planted()), "at least 0"),
+        (
+            lambda: gg.CoOccurrenceClustering(2).fit(-planted()),
+            r"-\d+ in cell \(0, 0, \d+\). Counts are never negative",
+        ),
+        (lambda: gg.CoOccurrenceClustering(2).fit(np.where(planted() > 0, np.nan, 0.0)), r"NaN \(cell"),
+        (lambda: gg.CoOccurrenceClustering(2).fit(1e16 * planted()), "more than 2\\*\\*53"),
         (lambda: gg.CoOccurrenceClustering(2).fit(0 * planted()), "are zero"),
         (lambda: gg.CoOccurrenceClustering(2).fit(pd.DataFrame({"a": ["x"]}), axes=["a", "b"]), "two columns or more"),
         (lambda: gg.CoOccurrenceClustering(2).fit(planted()).predict(planted()), "more than two sides"),

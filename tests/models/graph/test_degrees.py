@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 import gingham as gg
 from gingham.data.graphs import from_graph
 from gingham.datasets import planted_graph
-from gingham.models.graph.degrees import PARTS, BlockShares, DegreeModel, DegreesAlone, held_out_loss
+from gingham.models.graph.degrees import PARTS, DegreeModel, GroupChances, held_out_loss
 
 HUBS = planted_graph(400, 2, inside=20, outside=4, exponent=2.3, seed=1)
 EVEN = planted_graph(300, 3, inside=20, outside=3, seed=0)
@@ -23,9 +23,9 @@ NOISE = np.triu(rng.random((60, 60)) < np.minimum(np.outer(WEIGHT, WEIGHT) * 0.1
 SAMPLE = from_graph((NOISE | NOISE.T).astype(float))
 LABELS = np.arange(60) % 3
 FORMS = {
-    "plain": lambda sample, kept=1.0: BlockShares.of(sample, LABELS, 3, kept),
+    "plain": lambda sample, kept=1.0: GroupChances.of_blocks(sample, LABELS, 3, kept),
     "corrected": lambda sample, kept=1.0: DegreeModel.of(sample, LABELS, 3, kept),
-    "degrees alone": DegreesAlone.of,
+    "degrees alone": GroupChances.of_degrees,
 }
 
 
@@ -56,9 +56,9 @@ def test_chances_and_the_description_length_by_hand():
 
 def test_chances_of_blocks_by_hand():
     sample = from_graph([("a", "b"), ("b", "c")])
-    shares = BlockShares.of(sample, np.array([0, 0, 1]), 2)
+    shares = GroupChances.of_blocks(sample, np.array([0, 0, 1]), 2)
     # Ordered pairs: 2 joined of 2; 1 joined of 2; none of none. One joined and one other are added.
-    np.testing.assert_allclose(shares.shares, [[3 / 4, 2 / 4], [2 / 4, 1 / 2]])
+    np.testing.assert_allclose(shares.chances, [[3 / 4, 2 / 4], [2 / 4, 1 / 2]])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -91,7 +91,7 @@ def test_the_held_out_loss_is_that_of_drawn_pairs_on_average(form):
 
 
 def test_degrees_alone_expect_the_edges_that_nodes_have():
-    chances = DegreesAlone.of(SAMPLE)
+    chances = GroupChances.of_degrees(SAMPLE)
     expected = np.zeros((60, 60))
     expected[every_pair(60)] = np.exp(-chances.nats(every_pair(60))[0])
     degrees = (NOISE | NOISE.T).sum(axis=1)

@@ -31,7 +31,6 @@ from gingham.models.graph.partition import (
     PartitionSearch,
     TradeOff,
     compact,
-    find_partition,
     merge_path,
 )
 from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient, hard_posterior
@@ -344,9 +343,9 @@ def test_blocks_of_a_whole_graph_are_summed_by_its_edges():
 def test_the_search_ends_with_moves_by_the_code_itself(monkeypatch):
     graph = planted_graph(400, 8, inside=12, outside=5, exponent=2.5, seed=1)
     task = search_problem(graph_problem(from_graph(graph.adjacency), Quadratic(), 1.0))
-    found = find_partition(task, None, np.random.default_rng(0))
+    found = PartitionSearch.of(task).find(None, np.random.default_rng(0))
     monkeypatch.setattr(PartitionSearch, "polish", lambda self, found, rng: found)
-    assert found.cost < find_partition(task, None, np.random.default_rng(0)).cost - 0.1
+    assert found.cost < PartitionSearch.of(task).find(None, np.random.default_rng(0)).cost - 0.1
 
 
 def test_exact_code_lengths_by_hand():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from sklearn.base import DensityMixin, clone
-from sklearn.utils import check_random_state
 
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells.families import Family, family_kind, make_family
@@ -175,7 +174,7 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
             structure = Structure(nodes[:1], ((0, 0),))
         problem = Problem(structure, (sample,), (family,), (1.0,))
         solver = self._solver()
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = self._generator()
 
         def start_of(at: Problem, rng: np.random.Generator) -> Posterior:
             # Frozen columns have no memberships to start; `begin` gives them their own cells.

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax, xlogy
 from sklearn.base import BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import Bools, Floats, Ints
@@ -25,7 +25,7 @@ from gingham.data.advice import advice_on
 from gingham.data.sample import Mode, Moments, need_unmasked
 from gingham.data.sources import is_stream, opened
 from gingham.engine.threads import one_blas_thread
-from gingham.errors import GinghamError, RefusedCertificate
+from gingham.errors import GinghamError, RefusedCertificate, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
@@ -217,8 +217,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         checkpoint.bound_to(self, *((counts.coords, counts.data) if isinstance(counts, CountTensor) else (counts,)))
         if self.weighting not in WEIGHTINGS:
             raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        for_sizes, for_starts = rng.spawn(2)
+        for_sizes, for_starts = self._generator().spawn(2)
         solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol)
         if callback is None and self.verbose:
             callback = stderr_progress
@@ -312,17 +311,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if len(wanted) != d or None in (wanted if d > 2 else wanted[:1]):
             sizes = "(rows, columns) or (rows, None)" if d == 2 else f"one for each of the {d} sides"
             raise GinghamError(f"n_clusters={self.n_clusters!r}: give one number, {sizes}.")
-        for m in wanted:
-            if m is not None and (isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1):
-                raise GinghamError(f"n_clusters={self.n_clusters!r}: a number of clusters must be an integer ≥ 1.")
-        return tuple(None if m is None else min(int(m), n) for m, n in zip(wanted, counts.shape))
+        return tuple(
+            None if m is None else min(positive_integer("n_clusters", m), n) for m, n in zip(wanted, counts.shape)
+        )
 
     def _starts(self, n_clusters: GridSize) -> int:
         if isinstance(self.n_init, str) and self.n_init == "auto":
             return 1 if None in n_clusters or set(n_clusters) == {1} or not isinstance(self.start, str) else 3
-        if isinstance(self.n_init, (int, np.integer)) and not isinstance(self.n_init, bool) and self.n_init >= 1:
-            return int(self.n_init)
-        raise GinghamError(f"n_init={self.n_init!r} must be an integer ≥ 1, or 'auto'.")
+        return positive_integer("n_init", self.n_init, ", or 'auto'")
 
     def _weighted(self, counts: CountsT) -> CountsT:
         if self.weighting == "counts":

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import Floats, Ints
-from gingham.data.adapt import from_matrix
-from gingham.errors import GinghamError
+from gingham.data.adapt import check_counts, from_matrix
+from gingham.data.sample import need_unmasked
 
 
 @dataclass(eq=False)
@@ -24,20 +24,19 @@ class CountTensor:
     @classmethod
     def of(cls, coords: tuple[Ints, ...], data: Floats, shape: tuple[int, ...], model: str) -> Self:
         """Counts that are added up by cell, without zeros."""
-        wrong = ~np.isfinite(data) | (data < 0)
-        if wrong.any():
-            at = int(np.flatnonzero(wrong)[0])
-            raise GinghamError(f"Observation {at} has the count {data[at]}; counts passed to {model} are at least 0.")
+        check_counts(data, lambda at: f"cell {tuple(int(code[at]) for code in coords)}", model)
         codes, inverse = np.unique(np.ravel_multi_index(coords, shape), return_inverse=True)
         total = np.bincount(inverse.ravel(), data, minlength=len(codes)).astype(np.float64)
-        if not total.any():
-            raise GinghamError(f"All counts passed to {model} are zero: there is nothing to cluster.")
         return cls(np.unravel_index(codes, shape), total, shape).eliminate_zeros()
 
     @classmethod
     def of_array(cls, X: Any, model: str) -> Self:
         """A dense array, or a sparse one of scipy, with more than two sides."""
-        codes, values = from_matrix(X, missing="implicit" if hasattr(X, "coords") else "none")
+        need_unmasked(X, "X")
+        if not hasattr(X, "coords"):
+            X = np.asarray(X, dtype=np.float64)
+            return cls.of(np.nonzero(X), X[np.nonzero(X)], X.shape, model)
+        codes, values = from_matrix(X, missing="implicit")
         return cls.of(tuple(np.asarray(codes, dtype=np.int64).T), np.asarray(values, float), tuple(X.shape), model)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import ArrayLike, Bools, Floats, Ints, Seed, TableLike
@@ -18,7 +18,7 @@ from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theor
 from gingham.data import Mode
 from gingham.data.adapt import Names, category_names, with_names
 from gingham.engine.sweep import make_board
-from gingham.errors import GinghamError, RefusedCertificate
+from gingham.errors import GinghamError, RefusedCertificate, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Restart, Run, best_of
@@ -135,7 +135,7 @@ class InformationClustering(ClusterMixin, Persistent):
         entries = Entries.of(X)
         checkpoint.bound_to(self, X)
         validate_data(self, X, skip_check_array=True, reset=True)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = self._generator()
         self.n_clusters_ = self._size(entries, rng)
         found = self._best(entries, self.n_clusters_, rng, self.n_init, checkpoint)
         self._set_run(found)
@@ -152,9 +152,7 @@ class InformationClustering(ClusterMixin, Persistent):
     def _size(self, entries: Entries, rng: np.random.Generator) -> int:
         if self.n_clusters == "auto":
             return number_of_clusters(entries, lambda part, k, rng: self._best(part, k, rng, 1).state[0], rng)
-        if not isinstance(self.n_clusters, (int, np.integer)) or self.n_clusters < 1:
-            raise GinghamError(f"n_clusters={self.n_clusters!r} must be an integer ≥ 1, or 'auto'.")
-        return min(int(self.n_clusters), entries.shape[0])
+        return min(positive_integer("n_clusters", self.n_clusters, ", or 'auto'"), entries.shape[0])
 
     def _observed(self, *data: Any) -> Observed:
         """Which values instances have, counted: every value of every feature is an item."""
@@ -312,8 +310,7 @@ class InformationClustering(ClusterMixin, Persistent):
     def _certify_error(
         self, entries: Entries, delta: float, n_labelled: int, rng: np.random.Generator
     ) -> UnobservedCertificate:
-        if not isinstance(n_labelled, (int, np.integer)) or n_labelled < 1:
-            raise GinghamError(f"n_labelled={n_labelled!r} must be an integer ≥ 1.")
+        n_labelled = positive_integer("n_labelled", n_labelled)
         tree = self._table.tree()
         columns = [entries.only(entries.columns == j) for j in range(entries.shape[1])]
         errors = np.array([
@@ -325,7 +322,7 @@ class InformationClustering(ClusterMixin, Persistent):
         distribution = LossDistribution.of(errors[:, 0], np.ones(len(errors)))
         bound = log_wealth(distribution, 0.0, len(errors), delta)
         mean, chance = (float(share) for share in errors.mean(axis=0))
-        return UnobservedCertificate(bound.value, mean, chance, len(errors), delta, int(n_labelled))
+        return UnobservedCertificate(bound.value, mean, chance, len(errors), delta, n_labelled)
 
     def references(self, delta: float = 0.05) -> dict[str, Statement]:
         """How far I_ob and I_un can be apart by P4's Lemma 1 and Theorems 1 and 2 (near or above ln k in practice)."""

@@ -37,61 +37,46 @@ class EdgeChances(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class BlockShares:
-    """The chance of an edge is the share of joined pairs in its block, with one joined pair and one other added."""
+class GroupChances:
+    """The chance of an edge by the groups of its ends."""
 
-    labels: Ints  # (n,)
-    shares: Floats  # (k, k)
+    groups: Ints  # (n,)
+    chances: Floats  # (k, k)
 
     @classmethod
-    def of(cls, sample: PairSample, labels: Ints, k: int, kept: float = 1.0) -> BlockShares:
-        """``kept``: the share of all pairs that the sample was drawn from; the others had no chance to be joined."""
+    def of_blocks(cls, sample: PairSample, labels: Ints, k: int, kept: float = 1.0) -> GroupChances:
+        """Clusters: the share of joined pairs in each block, with one joined pair and one other added.
+
+        ``kept``: the share of all pairs that the sample was drawn from; the others had no chance to be joined.
+        """
         edges = block_sums(*weighted_pairs(sample), labels, k)
         shares = (edges + 1.0) / (_pairs(labels, k) + 2.0) / kept
         return cls(labels, np.minimum(shares, 1.0 - SURE))
 
-    def nats(self, codes: Sequence[Ints]) -> tuple[Floats, Floats]:
-        chance = self.shares[self.labels[codes[0]], self.labels[codes[1]]]
-        return -np.log(chance), -np.log1p(-chance)
-
-    def absent(self) -> float:
-        return float(-(np.log1p(-self.shares) * _pairs(self.labels, len(self.shares))).sum() / 2.0)
-
-
-@dataclass(frozen=True, eq=False)
-class DegreesAlone:
-    """What degrees say without clusters: i and j are joined with the chance 1 − exp(−θ_i θ_j).
-
-    θ makes the edges likeliest, so that a hub that is joined to almost every node stays so. Every node starts from one
-    edge of a node with the mean θ. Nodes with like numbers of edges have the same θ: all pairs are pairs of degrees.
-    """
-
-    numbers: Ints  # (n,): which of the degrees each node has
-    sizes: Floats  # (T,) nodes of each degree
-    chances: Floats  # (T, T)
-
     @classmethod
-    def of(cls, sample: PairSample, kept: float = 1.0) -> DegreesAlone:
-        """``kept``: the share of all pairs that the sample was drawn from; the others had no chance to be joined."""
+    def of_degrees(cls, sample: PairSample, kept: float = 1.0) -> GroupChances:
+        """What degrees say without clusters: i and j are joined with the chance 1 − exp(−θ_i θ_j).
+
+        θ makes the edges likeliest, so that a hub that is joined to almost every node stays so. Every node starts from
+        one edge of a node with the mean θ. Nodes with equal degrees have the same θ, so that degrees are the groups.
+        """
         degrees, numbers = np.unique(
             np.bincount(np.concatenate(sample.codes), minlength=sample.n_nodes), return_inverse=True
         )
-        sizes = np.bincount(numbers, minlength=len(degrees)).astype(np.float64)
+        sizes = cluster_sizes(numbers, len(degrees))
         theta = (degrees + 1.0) / np.sqrt(sizes @ (degrees + 1.0))
         for _ in range(LIKELIHOOD_STEPS):
             chances = -np.expm1(-np.outer(theta, theta))
             expected = chances @ sizes - np.diag(chances)
             theta *= np.sqrt((degrees + 1.0) / (expected + theta / np.average(theta, weights=sizes)))
-        chances = -np.expm1(-np.outer(theta, theta)) / kept
-        return cls(numbers, sizes, np.minimum(chances, 1.0 - SURE))
+        return cls(numbers, np.minimum(-np.expm1(-np.outer(theta, theta)) / kept, 1.0 - SURE))
 
     def nats(self, codes: Sequence[Ints]) -> tuple[Floats, Floats]:
-        chance = self.chances[self.numbers[codes[0]], self.numbers[codes[1]]]
+        chance = self.chances[self.groups[codes[0]], self.groups[codes[1]]]
         return -np.log(chance), -np.log1p(-chance)
 
     def absent(self) -> float:
-        pairs = np.outer(self.sizes, self.sizes) - np.diag(self.sizes)
-        return float(-(np.log1p(-self.chances) * pairs).sum() / 2.0)
+        return float(-(np.log1p(-self.chances) * _pairs(self.groups, len(self.chances))).sum() / 2.0)
 
 
 def _pairs(labels: Ints, k: int) -> Floats:
@@ -224,9 +209,9 @@ def choose_degrees(
         held = part == number
         rest = replace(sample.take(~held), complete=True)
         forms: list[EdgeChances] = [
-            BlockShares.of(rest, *partition(rest, False), kept),
+            GroupChances.of_blocks(rest, *partition(rest, False), kept),
             DegreeModel.of(rest, *partition(rest, True), kept),
-            DegreesAlone.of(rest, kept),
+            GroupChances.of_degrees(rest, kept),
         ]
         losses += [held_out_loss(form, sample, held) for form in forms]
     plain, corrected, alone = (losses / n_parts).tolist()

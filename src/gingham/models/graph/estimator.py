@@ -18,10 +18,10 @@ from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import NODE, PairSample, Weight, from_graph, label_values, with_alphabet
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
-from gingham.fitting.loop import Callback, completed
+from gingham.fitting.loop import Callback, Restart, completed, ignore_progress
 from gingham.models.base import (
     Persistent,
     check_within,
@@ -67,10 +67,11 @@ class GraphClustering(ClusterMixin, Persistent):
         Trade-off per unit of loss. None: 1 for log loss, 1/(2 variance of the weights) for quadratic loss.
     solver : {"sweep", "nodewise", "damped", "annealed", "parallel", "iclust"} or a solver
         Hard moves; soft memberships one node after another; soft memberships all at once with a damped step. None of
-        these ever raises the objective. "annealed" is "nodewise" with β going up and noise, for many soft clusters;
-        "parallel" is P1's Algorithm 1 as printed, which may oscillate. "iclust" maximises the mean weight within
-        clusters less Ī/β (Slonim et al. 2005) and fits the blocks afterwards. A solver of ``gingham.models.graph``,
-        such as ``NodeWise(schedule=Up(), tol=1e-6)`` or ``Damped(backend="torch")``, sets everything.
+        these ever raises the objective. "annealed" is "nodewise" with β going up and noise, P1's proposal for many soft
+        clusters; "parallel" is P1's Algorithm 1 as printed, which may oscillate. "iclust" maximises the mean weight
+        within clusters less Ī/β (Slonim et al. 2005) and fits the blocks afterwards. A solver of
+        ``gingham.models.graph``, such as ``NodeWise(schedule=Up(), tol=1e-6)`` or ``Damped(backend="torch")``, sets
+        everything.
     degree_correction : {"auto"} or bool
         The cluster of a node describes with whom it is connected, its degree how often; for graphs with hubs. Needs
         an undirected graph, ``solver="sweep"`` and weights that are not negative. "auto" holds out a tenth of all
@@ -293,10 +294,7 @@ class GraphClustering(ClusterMixin, Persistent):
     def _k(self, n: int) -> int | None:
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
             return None
-        k = self.n_clusters
-        if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise GinghamError(f"n_clusters={k!r} must be an integer ≥ 1, or 'auto'.")
-        return min(int(k), n)
+        return min(positive_integer("n_clusters", self.n_clusters, ", or 'auto'"), n)
 
     def _way(self, sample: PairSample, seed: int, corrected: bool) -> GraphFit:
         solver = make_solver(self.solver, self.max_iter, seed, sample.n_modes)
@@ -316,10 +314,11 @@ class GraphClustering(ClusterMixin, Persistent):
             return DegreeChoice(False, f"plain, without degree correction: {why}")
 
         def partition(part: PairSample, corrected: bool) -> tuple[Ints, int]:
-            way = replace(self._way(part, seed, corrected), n_init=1, rounds=TRIAL_ROUNDS)
-            found = way.solve(replace(problem, samples=(part,)), np.random.default_rng(seed))
-            posterior = completed(found).posterior
-            return posterior.labels[0], posterior.n_clusters[0]
+            way, own = replace(self._way(part, seed, corrected), rounds=TRIAL_ROUNDS), replace(problem, samples=(part,))
+            search = PartitionSearch.of(search_problem(own), corrected)
+            (rng,) = np.random.default_rng(seed).spawn(1)
+            found = completed(way.solve_start(own, search, Restart(0, rng, ignore_progress, NO_CHECKPOINT)))
+            return found.posterior.labels[0], found.posterior.n_clusters[0]
 
         return choose_degrees(sample, partition, seed)
 
@@ -401,8 +400,7 @@ class GraphClustering(ClusterMixin, Persistent):
         """
         check_is_fitted(self)
         sample = self._remembered("fit again, and ask in the same process")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        found, gains = suggest(sample, self.assign_, n_pairs, rng)
+        found, gains = suggest(sample, self.assign_, n_pairs, self._generator())
         return self.items_[found], gains
 
     def sample(self, X: object, *, pairs: object = "all", weight: Weight = "weight") -> PairSample:

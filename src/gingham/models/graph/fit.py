@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -17,14 +18,7 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Callback, Restart, Solution, Trace, best_of
 from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior, random
 from gingham.models.graph.degrees import DegreeModel
-from gingham.models.graph.partition import (
-    MOST_ROUNDS,
-    Partition,
-    PartitionSearch,
-    compact,
-    find_partition,
-    merge_duplicates,
-)
+from gingham.models.graph.partition import MOST_ROUNDS, Partition, PartitionSearch, compact, merge_duplicates
 from gingham.models.graph.solvers import GraphSolver, NodeSweep, hard_posterior, pair_sample
 
 STARTS = ("spectral", "random", "mixed", "soft")
@@ -58,6 +52,14 @@ class GraphFit:
     degree_correction: bool = False
     rounds: int = MOST_ROUNDS  # of splitting and merging at most, where the number of clusters is chosen
 
+    def __post_init__(self) -> None:
+        if isinstance(self.start, str) and self.start not in STARTS:
+            raise GinghamError(
+                f"start={self.start!r} is unknown; choose one of {', '.join(STARTS)}, labels or a posterior."
+            )
+        if not self._searches and isinstance(self.start, str) and (self.solver.hard or self.n_clusters is None):
+            raise GinghamError("start='soft' is for soft solvers and a given number of clusters.")
+
     def solve(
         self,
         problem: Problem,
@@ -66,34 +68,42 @@ class GraphFit:
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Solution:
         """Start, refine, restart; the lowest objective is kept (the shortest description with degree correction)."""
-        if isinstance(self.start, str) and self.start not in STARTS:
-            raise GinghamError(
-                f"start={self.start!r} is unknown; choose one of {', '.join(STARTS)}, labels or a posterior."
-            )
-        if not self._searches and isinstance(self.start, str) and (self.solver.hard or self.n_clusters is None):
-            raise GinghamError("start='soft' is for soft solvers and a given number of clusters.")
-        if self.degree_correction:
-            return self._degree_corrected(problem, rng, callback, checkpoint)
-
-        def solve(restart: Restart) -> Solution:
-            found = self._partition(problem, restart) if self._searches else None
-            stage = restart.checkpoint.stage("sweeps")
-            if isinstance(self.solver, NodeSweep):
-                labels, k = self._hard_start(problem, found)
-                if found is not None and found.interrupted:
-                    return stopped(*hard_posterior(problem, labels, k))
-                return self.solver.solve_labels(problem, labels, k, restart.report, stage)
-            start = self._start(problem, found, restart.rng)
-            if found is not None and found.interrupted:
-                return stopped(start, problem.objective(start))
-            return self.solver.solve(problem, start, restart.report, stage)
-
-        most = self.solver.max_iter
-        solution = best_of(solve, self.n_init, rng, max_iter=most, callback=callback, checkpoint=checkpoint)
+        search = None
+        if self._searches or self.degree_correction:
+            search = PartitionSearch.of(search_problem(problem), self.degree_correction)
+        solution = best_of(
+            partial(self.solve_start, problem, search), self.n_init if isinstance(self.start, str) else 1, rng,
+            max_iter=self.solver.max_iter, callback=callback, checkpoint=checkpoint,
+            cost=description_length if self.degree_correction else None,
+        )  # fmt: skip
         if self.n_clusters is None and self.solver.redundant and problem.samples[0].n_modes == 2:
             posterior = merge_duplicates(problem, solution.posterior)
             solution = replace(solution, posterior=posterior, objective=problem.objective(posterior))
         return solution
+
+    def solve_start(self, problem: Problem, search: PartitionSearch | None, restart: Restart) -> Solution:
+        """One start and what the solver makes of it; ``search`` finds partitions for it, or is None."""
+        found = None
+        if search is not None and self._searches:
+            found = search.find(
+                self.n_clusters, restart.rng, rounds=self.rounds, checkpoint=restart.checkpoint.stage("partition"),
+                at_random=self.start == "random" or (self.start == "mixed" and restart.number % 2 == 1),
+            )  # fmt: skip
+        stage = restart.checkpoint.stage("sweeps")
+        if self.degree_correction and search is not None:
+            if found is None:
+                labels, k = compact(self._hard_start(problem, None)[0])
+                found = search.partition(search.moves.improve(labels, k, restart.rng, self.solver.max_iter))
+            return DegreeSolution.of(problem, found)
+        if isinstance(self.solver, NodeSweep):
+            labels, k = self._hard_start(problem, found)
+            if found is not None and found.interrupted:
+                return stopped(*hard_posterior(problem, labels, k))
+            return self.solver.solve_labels(problem, labels, k, restart.report, stage)
+        start = self._start(problem, found, restart.rng)
+        if found is not None and found.interrupted:
+            return stopped(start, problem.objective(start))
+        return self.solver.solve(problem, start, restart.report, stage)
 
     @property
     def _searches(self) -> bool:
@@ -120,36 +130,6 @@ class GraphFit:
             return random(problem, [cast(int, self.n_clusters)], rng)
         return from_labels(problem, [np.asarray(self.start)], firmness=FIRMNESS)
 
-    def _partition(self, problem: Problem, restart: Restart) -> Partition:
-        """The partition of a named start."""
-        at_random = self.start == "random" or (self.start == "mixed" and restart.number % 2 == 1)
-        return find_partition(
-            search_problem(problem), self.n_clusters, restart.rng, at_random=at_random,
-            degree_correction=self.degree_correction, rounds=self.rounds,
-            checkpoint=restart.checkpoint.stage("partition"),
-        )  # fmt: skip
-
-    def _degree_corrected(
-        self, problem: Problem, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
-    ) -> Solution:
-        """The partition of the degree-corrected model with the shortest description."""
-        search = PartitionSearch.of(search_problem(problem), degree_correction=True)
-
-        def solve(restart: Restart) -> DegreeSolution:
-            if isinstance(self.start, str):
-                found = self._partition(problem, restart)
-            else:
-                labels, k = compact(self._hard_start(problem, None)[0])
-                found = search.partition(search.moves.improve(labels, k, restart.rng, self.solver.max_iter))
-            return DegreeSolution.of(problem, found)
-
-        n_starts = self.n_init if isinstance(self.start, str) else 1
-        best = best_of(
-            solve, n_starts, rng, max_iter=self.solver.max_iter, callback=callback, checkpoint=checkpoint,
-            cost=lambda found: found.description_length,
-        )  # fmt: skip
-        return Solution(best.posterior, best.objective, best.trace, best.converged, best.interrupted)
-
 
 @dataclass(frozen=True, eq=False)
 class DegreeSolution(Solution):
@@ -165,6 +145,11 @@ class DegreeSolution(Solution):
         objective = DegreeModel.of(sample, labels, k).objective(sample)
         trace, done = Trace((1.0,), (objective,)), not found.interrupted
         return cls(posterior, objective, trace, done, found.interrupted, found.cost)
+
+
+def description_length(found: Solution) -> float:
+    """What solutions with degree correction are chosen by."""
+    return cast(DegreeSolution, found).description_length
 
 
 def stopped(posterior: Posterior, objective: Objective) -> Solution:

@@ -366,7 +366,15 @@ class Partition:
     labels: Ints
     n_clusters: int
     cost: float
+    steps: int = 0  # of the search that led to it
     interrupted: bool = False  # by Ctrl-C, on the way to a better one
+
+    def _to_file(self) -> State:
+        return {"labels": self.labels, "cost": self.cost, "steps": self.steps}
+
+    @classmethod
+    def _from_file(cls, state: State) -> Partition:
+        return cls(*compact(state["labels"]), state["cost"], state["steps"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,6 +441,35 @@ class PartitionSearch:
         labels, k = compact(labels)
         return compact(merge_path(self.blocks(labels, k), self.code, n_clusters)[-1][labels])
 
+    def find(
+        self,
+        n_clusters: int | None,
+        rng: np.random.Generator,
+        *,
+        at_random: bool = False,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+        rounds: int = MOST_ROUNDS,
+    ) -> Partition:
+        """A partition into ``n_clusters``, or into as many as the description length says.
+
+        The search begins with about twice as many clusters, from a spectrum or ``at_random``.
+        """
+        n = self.sample.n_nodes
+
+        def start(k: int) -> Ints:
+            k = min(k, n)
+            if at_random or n < 4:
+                return rng.integers(0, k, n)
+            dimensions = n_clusters or max(DIMENSIONS, min(MOST_DIMENSIONS, k // 2))
+            return spectral_partition(self.sample, self.pairs, k, rng, dimensions, self.code.counts == "edges")
+
+        if n_clusters is None:
+            with one_blas_thread():
+                return self.choose_size(start, rng, min(MOST_CLUSTERS, n), checkpoint, rounds)
+        if n_clusters == 1:
+            return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
+        return self.descend(start, rng, n_clusters, checkpoint)
+
     def descend(
         self,
         start: Callable[[int], Ints],
@@ -446,8 +483,8 @@ class PartitionSearch:
         clusters often has two planted clusters in one, and no single-node move leads out of that.
         """
 
-        def step(best: Partition, number: int) -> Partition:
-            if number == 0:
+        def step(best: Partition) -> Partition:
+            if not best.steps:
                 labels, _ = self.sweep(start(2 * n_clusters), rng, FIRST_SWEEPS)
                 return self.partition(self.merge(labels, n_clusters)[0])
             return self.partition(self.sweep(best.labels, rng, VISITS)[0])
@@ -459,7 +496,7 @@ class PartitionSearch:
 
     def _search(
         self,
-        step: Callable[[Partition, int], Partition],
+        step: Callable[[Partition], Partition],
         terminate: Callable[[Sequence[Objective]], bool],
         max_iter: int,
         rng: np.random.Generator,
@@ -470,17 +507,17 @@ class PartitionSearch:
         Returns the last, and what that of every step costs.
         """
 
-        def one(search: Search, factor: float) -> tuple[Search, Objective]:
-            best = step(search.best, search.steps)
-            return Search(best, search.steps + 1), Objective((best.cost,), (0.0,), (1.0,))
+        def one(best: Partition, factor: float) -> tuple[Partition, Objective]:
+            found = replace(step(best), steps=best.steps + 1)
+            return found, Objective((found.cost,), (0.0,), (1.0,))
 
-        nothing = Search(self.partition(np.zeros(self.sample.n_nodes, dtype=np.int64)), 0)
         run = iterate(
-            one, nothing, Constant(), to_file=Search._to_file, from_file=Search._from_file, terminate=terminate,
-            max_iter=max_iter, checkpoint=checkpoint, memory=rng_state(rng),
+            one, self.partition(np.zeros(self.sample.n_nodes, dtype=np.int64)), Constant(),
+            to_file=Partition._to_file, from_file=Partition._from_file, terminate=terminate, max_iter=max_iter,
+            checkpoint=checkpoint, memory=rng_state(rng),
         )  # fmt: skip
         costs = [objective.total for objective in run.trace.objectives]
-        return replace(run.state.best, interrupted=run.interrupted), costs
+        return replace(run.state, interrupted=run.interrupted), costs
 
     def settle(self, labels: Ints, rng: np.random.Generator, most: int) -> Partition:
         """Merge while the cost falls, to at most so many clusters, and let nodes find their places in between.
@@ -613,12 +650,12 @@ class PartitionSearch:
         def begin(k: int) -> Partition:
             return self.settle(self.sweep(start(min(k, most)), rng, FIRST_SWEEPS)[0], rng, most)
 
-        def step(best: Partition, number: int) -> Partition:
-            if number == 0:
+        def step(best: Partition) -> Partition:
+            if not best.steps:
                 return begin(FIRST_CLUSTERS)
-            if number == 1 and best.n_clusters > BINDS * FIRST_CLUSTERS and most > FIRST_CLUSTERS:
+            if best.steps == 1 and best.n_clusters > BINDS * FIRST_CLUSTERS and most > FIRST_CLUSTERS:
                 return min(best, begin(FINER_CLUSTERS), key=lambda partition: partition.cost)
-            return self.split_and_merge(best, rng, most, at_random=number % 2 == 1)
+            return self.split_and_merge(best, rng, most, at_random=best.steps % 2 == 1)
 
         def terminate(costs: Sequence[Objective]) -> bool:
             return len(costs) > 3 and costs[-3].total - costs[-1].total <= LEAST_GAIN * abs(costs[-1].total)
@@ -635,53 +672,6 @@ class PartitionSearch:
                 return replace(best, interrupted=True)
             best = stage(best, rng)
         return best
-
-
-class Search(NamedTuple):
-    """The best partition so far, and how many steps have been made."""
-
-    best: Partition
-    steps: int
-
-    def _to_file(self) -> State:
-        return {"labels": self.best.labels, "cost": self.best.cost, "steps": self.steps}
-
-    @classmethod
-    def _from_file(cls, state: State) -> Search:
-        labels, k = compact(state["labels"])
-        return cls(Partition(labels, k, state["cost"]), state["steps"])
-
-
-def find_partition(
-    problem: Problem,
-    n_clusters: int | None,
-    rng: np.random.Generator,
-    *,
-    at_random: bool = False,
-    degree_correction: bool = False,
-    checkpoint: Checkpoint = NO_CHECKPOINT,
-    rounds: int = MOST_ROUNDS,
-) -> Partition:
-    """A partition into ``n_clusters``, or into as many as the description length says.
-
-    The search begins with about twice as many clusters, from a spectrum or ``at_random``.
-    """
-    search = PartitionSearch.of(problem, degree_correction)
-    n = search.sample.n_nodes
-
-    def start(k: int) -> Ints:
-        k = min(k, n)
-        if at_random or n < 4:
-            return rng.integers(0, k, n)
-        dimensions = n_clusters or max(DIMENSIONS, min(MOST_DIMENSIONS, k // 2))
-        return spectral_partition(search.sample, search.pairs, k, rng, dimensions, degree_correction)
-
-    if n_clusters is None:
-        with one_blas_thread():
-            return search.choose_size(start, rng, min(MOST_CLUSTERS, n), checkpoint, rounds)
-    if n_clusters == 1:
-        return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
-    return search.descend(start, rng, n_clusters, checkpoint)
 
 
 def compact(labels: Ints) -> tuple[Ints, int]:

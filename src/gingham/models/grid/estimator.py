@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Seed, TableLike, on_host
@@ -436,9 +436,6 @@ class GridFit(GridPredictor, GridModel, Persistent):
     def _seed(self) -> int:
         """Of the rows that are drawn from partitions."""
         return self.random_state if isinstance(self.random_state, int) else 0
-
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _goes_to_device(self, X: TableLike, y: ArrayLike) -> bool:
         """Whether a fit of these observations would run on a GPU."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
@@ -139,7 +139,7 @@ class JointCoClustering(Persistent):
             relations = {relation: opened(*data) for relation, data in relations.items()}
         problem, n_clusters = self._problem(relations)
         checkpoint.bound_to(self, list(relations.items()))
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = self._generator()
         solver = Projection(max_iter=self.max_iter)
 
         def solve(restart: Restart) -> Solution:

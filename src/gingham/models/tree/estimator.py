@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +22,7 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.data.sample import default_names, joined_ids
 from gingham.data.sources import opened
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, best_of
@@ -148,9 +147,8 @@ class TreeCoClustering(GridPredictor, GridModel, Persistent):
         """
         X, y, sample_weight = opened(X, y, sample_weight)
         checkpoint.bound_to(self, X, y, sample_weight)
-        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise GinghamError(f"n_init={self.n_init!r} must be an integer ≥ 1.")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        positive_integer("n_init", self.n_init)
+        rng = self._generator()
         if self._is_density:
             columns = self._columns(X, reset=True)
             sample = Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns))

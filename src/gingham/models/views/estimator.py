@@ -23,7 +23,7 @@ from gingham.data.views import (
     per_view,
     which_views,
 )
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.base import Persistent
 from gingham.models.views import fit as multiview
@@ -253,9 +253,8 @@ class ViewsModel(Persistent):
         return [given]
 
     def _settings(self) -> multiview.Settings:
-        count = self.n_components
-        if count is not None and (isinstance(count, bool) or int(count) != count or count < 1):
-            raise GinghamError(f"n_components={count!r} must be an integer ≥ 1, or None to choose it.")
+        if self.n_components is not None:
+            positive_integer("n_components", self.n_components, ", or None to choose it")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return multiview.Settings(self.solver, seed)
 
