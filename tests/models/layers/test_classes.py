@@ -252,8 +252,8 @@ def test_targets_that_are_met_at_one_time_have_clusters_of_their_period(at_once)
     effort = design.EFFORTS["default"]._replace(item=4, basket=0)
     problem = design.make_problem(sample, times, np.arange(2.0), {}, effort, (5, 4), own_classes=True)
     divided = [bool(layer.periods) for layer in problem.layers]
-    assert divided == [at_once and at % 2 == 1 for at in range(4)]
-    first = problem.first_clusters(1)
+    assert divided == [at_once and at == 3 for at in range(4)]
+    first = problem.first_clusters(3)
     assert first.max() == (28 if at_once else 0)
     assert (np.diff(first.astype(int)) >= 0).all()  # calls are numbered in the order of time
-    assert problem.layers[1].span == 4
+    assert problem.layers[3].span == 4
