@@ -15,8 +15,9 @@ from sklearn.metrics import log_loss
 import gingham as gg
 from gingham.data import Sample
 from gingham.models.layers import Sampler, design
+from gingham.models.layers import fit as fitting
 from gingham.models.layers.draws import best_temperature, probabilities_of, sets_of
-from gingham.models.layers.fit import held_pairs
+from gingham.models.layers.fit import HeldOut, choose_design, held_pairs
 
 SMALL = {"n_layers": 3, "baskets": 0, "sampler": Sampler(2, 40, 15), "random_state": 0}
 QUICK = {"n_layers": 1, "baskets": 0, "n_clusters": 2, "sampler": Sampler(1, 8, 4)}
@@ -106,6 +107,36 @@ def test_all_rows_of_a_pair_are_held_out_together():
     held = held_pairs(problem, 0.3, np.random.default_rng(0))
     inside, outside = (set(map(tuple, problem.codes[:, rows].T)) for rows in (held, ~held))
     assert 0.2 < held.mean() < 0.4
+    assert not inside & outside
+
+
+def test_designs_of_classes_are_compared_by_averages_of_chains_on_the_same_rows(monkeypatch):
+    """Single chains of the second design are worse, their average is better; statements of a question stay together."""
+    X, _, z = answers(2_000)
+    sample = Sample.of([X["person"], X["item"]], (z > 0).astype(float))
+    usual = design.Design(design.EFFORTS["fast"]._replace(basket=0), (2, 2))
+    designs, seen = [usual, usual._replace(item_clusters=(4, 20), own_clusters=True)], []
+
+    def held_out(problem, plan, layout, rng, checkpoint, held):
+        found, at = HeldOut.of(problem, np.flatnonzero(held)), len(seen)
+        seen.append((plan.own_clusters, problem.priors.cell_variance, held, problem.codes[1]))
+        own = problem.labels[found.rows] == 0
+        wrong = (np.arange(len(own)) % 3 == at % 3) if plan.own_clusters else np.zeros(len(own), dtype=bool)
+        chance = np.where(wrong, 0.3, 0.9 if plan.own_clusters else 0.65)  # 0.7 on average
+        found.below[:, 0], found.n_sweeps = np.where(own, chance, 1 - chance), 1
+        return None, found
+
+    monkeypatch.setattr(fitting, "held_out", held_out)
+    groups = np.arange(20) // 2
+    assert choose_design(sample, np.arange(2.0), designs, np.random.SeedSequence(0), "auto", True, groups) == 1
+    assert [own for own, *_ in seen] == [False] * 3 + [True] * 3
+    assert seen[3][1] == design.OWN_CELLS != seen[0][1]  # each with the priors that it is fitted with
+    for _, _, held, _ in seen[1:]:
+        np.testing.assert_array_equal(held, seen[0][2])
+    pairs = seen[0][3] // 2
+    people = np.sort(X["person"].to_numpy(), kind="stable")
+    inside, outside = (set(zip(people[rows], pairs[rows])) for rows in (seen[0][2], ~seen[0][2]))
+    assert inside
     assert not inside & outside
 
 
@@ -221,8 +252,8 @@ def test_targets_that_are_met_at_one_time_have_clusters_of_their_period(at_once)
     effort = design.EFFORTS["default"]._replace(item=4, basket=0)
     problem = design.make_problem(sample, times, np.arange(2.0), {}, effort, (5, 4), own_classes=True)
     divided = [bool(layer.periods) for layer in problem.layers]
-    assert divided == [at_once and at % 2 == 1 for at in range(4)]
-    first = problem.first_clusters(1)
+    assert divided == [at_once and at == 3 for at in range(4)]
+    first = problem.first_clusters(3)
     assert first.max() == (28 if at_once else 0)
     assert (np.diff(first.astype(int)) >= 0).all()  # calls are numbered in the order of time
-    assert problem.layers[1].span == 4
+    assert problem.layers[3].span == 4

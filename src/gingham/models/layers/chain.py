@@ -46,7 +46,7 @@ class Layout:
     """The rows of a problem in the orders that chains need, shared by all chains."""
 
     orders: tuple[Order, ...]
-    width: int  # of tables: the largest number of target clusters, padded to a multiple of four
+    widths: tuple[int, ...]  # of each layer's tables: its number of target clusters, padded to a multiple of four
     label_codes: Ints  # (N,) uint8, empty for the gaussian likelihood
 
     @classmethod
@@ -70,10 +70,9 @@ class Layout:
                     by_blocks(lambda at: place[mine[at]], problem.n_rows, codes),  # noqa: B023
                 )
             )
-        m = max([4, *(layer.n_target_clusters for layer in problem.layers)])
         label_codes = problem.label_codes
         marks = by_blocks(lambda at: label_codes[at].astype(np.uint8), len(label_codes), label_codes)
-        return cls(tuple(orders), padded(m), marks)
+        return cls(tuple(orders), tuple(padded(layer.n_target_clusters) for layer in problem.layers), marks)
 
     def begin(self, problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> Chain:
         """A chain on these rows; the problem may have other phases of its time windows."""
@@ -116,15 +115,15 @@ class Chain:
             for basket, labels, layer in zip(baskets, state.tokens, problem.layers)
         ]
         # Padded to the width of the tables; the state's cells are views of them.
-        self.cells = [np.zeros((padded(len(g)), self.layout.width), dtype=np.float32) for g in state.cells]
+        self.cells = [np.zeros((padded(len(g)), padded(g.shape[1])), dtype=np.float32) for g in state.cells]
         for padding, cells in zip(self.cells, state.cells):
             padding[: len(cells), : cells.shape[1]] = cells
-        n = max([problem.n_items[layer.source] for layer in problem.layers], default=0)
+        sizes = [problem.n_items[layer.source] * w for layer, w in zip(problem.layers, self.layout.widths)]
         for t, (padding, cells) in enumerate(zip(self.cells, state.cells)):
             state.cells[t] = padding[: len(cells), : cells.shape[1]]
         most = [max(map(len, labels), default=0) for labels in (state.targets, state.tokens)]
         self.uniforms = [np.empty(size, dtype=np.float32) for size in (*most, problem.n_rows)]
-        self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
+        self.table, self.stats, self.work = np.zeros((3, 2 * max(sizes, default=0)), dtype=np.float32)
         latent = state.latent
         self.residual: Floats = by_blocks(
             lambda rows: (latent[rows] - self.effect(rows)).astype(np.float32), problem.n_rows, problem.codes
@@ -258,7 +257,7 @@ class Chain:
         return [(t, layer) for t, layer in layers if self.state.baskets_enabled or layer.kind != BASKET]
 
     def _draw_layers(self, mode: int) -> None:
-        problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
+        problem, state, order, widths = self.problem, self.state, self.layout.orders[mode], self.layout.widths
         mine = self._layers_with(mode)
         if not mine:
             return
@@ -266,13 +265,15 @@ class Chain:
         precision, priors, residual = 1.0 / state.noise, problem.priors, self.residual
         weights, indptr, targets = order.weights, order.indptr, order.targets
         before: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
-        source, sources = mine[0][1].source, order.sources[mine[0][1].source]
+        source, sources, width = mine[0][1].source, order.sources[mine[0][1].source], widths[mine[0][0]]
         self.table[:] = 0
         draw_layer, finish_layers = kernel.draw_layer, kernel.finish_layers
         for at, (t, layer) in enumerate(mine):
-            if layer.source != source:  # the table has a row per source: the last layer must leave the residuals first
+            if (layer.source, widths[t]) != (source, width):
+                # The table has a row of this width per source: the last layer must leave the residuals first.
                 finish_layers(targets, sources, residual, self.table, width, before)
                 source, sources, before = layer.source, order.sources[layer.source], np.zeros_like(before)
+                width = widths[t]
                 self.table[:] = 0
             basket, labels, tokens = problem.baskets[layer.basket], state.targets[t], state.tokens[t]
             token_indptr, holders = basket.by_token
@@ -305,7 +306,7 @@ class Chain:
         counts = [np.bincount(one, minlength=m) for pair, own in zip(both, sizes) for one, m in zip(pair, own)]
         logs = np.log(rng.standard_gamma(np.concatenate(counts) + 1.0))
         most = max(max(own) for own in sizes)
-        shares = np.full((len(mine), 2, max(most, self.layout.width)), LOWEST, dtype=np.float32)
+        shares = np.full((len(mine), 2, padded(most)), LOWEST, dtype=np.float32)
         shares.reshape(-1, shares.shape[2])[np.arange(shares.shape[2]) < np.array(sizes).reshape(-1, 1)] = logs
         normals = rng.standard_normal((len(mine), 2, max(m for m, _ in sizes), max(m for _, m in sizes)))
         freedom = rng.chisquare([self.problem.priors.cell_weight + m * k for m, k in sizes])

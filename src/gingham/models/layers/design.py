@@ -139,7 +139,8 @@ LONGER = 2  # chains with such layers settle late: they are so many times longer
 # fewer sweeps (burn-in and all, of the default effort), half as many layers, four clusters of the other mode.
 MORE_CHAINS, CLASS_BURN_IN, CLASS_SWEEPS = 6, 0.5, 0.8
 OWN_CELLS = 0.2  # variance of their cells in units of the noise
-PERIODS = 8  # of time, in which targets have clusters of their own in every second layer
+PERIODS = 8  # of time, in which targets have clusters of their own in some layers
+DIVIDED = 0.25  # share of these layers
 
 
 class Design(NamedTuple):
@@ -198,7 +199,7 @@ def make_problem(
 
     ``side`` has the tokens of modes; ``layers`` are those of an earlier fit that continues with more rows;
     ``own_classes`` says that items have clusters of their own and labels are classes: cells may be large then, and
-    every second item layer has clusters for each period of time.
+    a quarter of the item layers has clusters for each period of time.
     """
     if sample.labels is None:
         raise ValueError("layers need numeric labels")
@@ -286,7 +287,7 @@ def plan_layers(
 
 
 def divided(layers: Sequence[LayerPlan], codes: Ints, times: Floats) -> list[LayerPlan]:
-    """Every second item layer with clusters for each period, where each of its targets was met at one time.
+    """The last quarter of the layers with clusters for each period, where each of their targets was met at one time.
 
     A source then has cells of its own for every period: senators, say, whose votes change over the years.
     """
@@ -298,7 +299,7 @@ def divided(layers: Sequence[LayerPlan], codes: Ints, times: Floats) -> list[Lay
         spread = times - (np.bincount(code, times) / counts)[code]
         at_once = float(spread.std()) < float(times.std()) / PERIODS
         m = layer.n_target_clusters * (len(edges) + 1)
-        if layer.kind == ITEM and at % 2 and at_once and m <= MOST_CLUSTERS:
+        if layer.kind == ITEM and at >= (1.0 - DIVIDED) * len(layers) and at_once and m <= MOST_CLUSTERS:
             layer = replace(layer, periods=tuple(edges.tolist()), n_target_clusters=m)
         found.append(layer)
     return found

@@ -325,7 +325,7 @@ class LayeredModel(TupleModel, Persistent):
         if len(designs) == 1:
             return usual
         seed, backend = seeds.spawn(1)[0], self.backend
-        compare = partial(choose_design, sample, label_values, designs, seed, backend, self._classes)
+        compare = partial(choose_design, sample, label_values, designs, seed, backend, self._classes, self._together)
         which = checkpoint.stage("design").result(lambda: {"which": compare()})["which"]
         chosen = designs[which]
         return chosen._replace(reason=f"{chosen.reason} on a sample of the rows" if chosen.reason else "")

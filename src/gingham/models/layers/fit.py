@@ -34,6 +34,7 @@ from gingham.models.layers.draws import (
     best_temperature,
     calibrated,
     join,
+    probabilities_of,
     uncalibrated_intervals,
 )
 from gingham.models.layers.problem import ChainState, LayerProblem, first_state
@@ -61,6 +62,8 @@ KEEP_EVERY, FEWEST_DRAWS = (
 MOST_BYTES = 2**30  # of all kept draws; fewer are kept where there would be more
 FEW_ROWS = 2_000  # below this number, chains run one after another: on threads they would wait for Python
 SAMPLED_ROWS = 100_000  # on which designs are compared
+COMPARED_CHAINS = 3  # of each design where labels are classes
+LEAST_CHANCE = 1e-6  # probability below which a class that came true costs no more
 # A GPU is used from this much work of a sweep on, rows × (layers + 10), because torch takes seconds to load. Tokens
 # are drawn one after another, and each costs as much as so many units of work (benchmarks/speed/gpu_baskets.py).
 DEVICE_WORK, DEVICE_TOKEN = 7_000_000, 400
@@ -85,22 +88,37 @@ def choose_design(
     seed: np.random.SeedSequence,
     backend: str,
     classes: bool,
+    together: Ints | None = None,
 ) -> int:
-    """The design with the least error on held-out rows, among all the rows of some items of the largest mode."""
+    """The design with the least error on held-out rows, among all the rows of some items of the largest mode.
+
+    Numbers are judged by the mean square error of one chain. Where labels are classes, chains end in different places:
+    several are averaged and judged by their log loss, all designs on the same rows.
+    """
     most = int(np.argmax(sample.shape))
     rows = (np.random.default_rng(seed).random(sample.shape[most]) < SAMPLED_ROWS / sample.n_rows)[sample.codes[most]]
     if rows.sum() < LEAST_HELD_OUT / HELD_OUT:
         return 0
     labels, weights = (None if a is None else a[rows] for a in (sample.labels, sample.weights))
     some = Sample.of([code[rows] for code in sample.codes], labels, weights)  # with the items that it has
+    groups = None if together is None else together[some.modes[-1].items]
     errors = []
     for design in designs:
         clusters = [min(m, n) for m, n in zip(design.item_clusters, some.shape)]
-        problem = make_problem(some, None, label_values, {}, design.effort, clusters)
-        rng = np.random.default_rng(seed)
+        problem = make_problem(
+            some, None, label_values, {}, design.effort, clusters, own_classes=classes and design.own_clusters
+        )
         plan = ChainPlan(1, 0, 0, noise_of(problem, classes), design.own_clusters, classes)
-        found = held_out(problem, plan, layout_for(problem, backend), rng, NO_CHECKPOINT)[1]
-        errors.append(float("inf") if found is None else found.error(problem))
+        layout, rng = layout_for(problem, backend), np.random.default_rng(seed)
+        held = held_pairs(problem, HELD_OUT, rng, groups) if classes else None
+        found = [
+            held_out(problem, plan, layout, chain, NO_CHECKPOINT, held)[1]
+            for chain in (rng.spawn(COMPARED_CHAINS) if classes else [rng])
+        ]
+        judged = HeldOut.joined([one for one in found if one is not None])
+        if judged is None:
+            return 0
+        errors.append(judged.log_loss(problem) if classes else judged.error(problem))
     return int(np.argmin(errors))
 
 
@@ -148,6 +166,18 @@ class HeldOut:
         n_cuts = 0 if problem.label_values is None else len(problem.label_values) - 1
         return cls(rows, np.zeros(len(rows)), np.zeros(len(rows)), np.zeros((len(rows), n_cuts)))
 
+    @classmethod
+    def joined(cls, parts: Sequence[HeldOut]) -> HeldOut | None:
+        """What several chains together say of the same rows; None where none says anything."""
+        parts = [part for part in parts if part.n_sweeps]
+        if not parts:
+            return None
+        total, squares, below, n = (
+            np.sum([getattr(part, name) for part in parts], axis=0)
+            for name in ("total", "squares", "below", "n_sweeps")
+        )
+        return cls(parts[0].rows, total, squares, below, int(n))
+
     def add(self, chain: Chain) -> None:
         """Add what the present draw of a chain predicts."""
         effects = chain.effects(self.rows)
@@ -163,6 +193,12 @@ class HeldOut:
         if values is not None:
             mean = values[-1] - self.below @ np.diff(values) / self.n_sweeps
         return float(np.average((problem.labels[self.rows] - mean) ** 2, weights=counts_of(problem)[self.rows]))
+
+    def log_loss(self, problem: LayerProblem) -> float:
+        """Mean log loss of the probabilities of the labels."""
+        chances = probabilities_of(self.below / self.n_sweeps)
+        own = chances[np.arange(len(self.rows)), problem.label_codes[self.rows]]
+        return float(np.average(-np.log(np.maximum(own, LEAST_CHANCE)), weights=counts_of(problem)[self.rows]))
 
     def variance(self, problem: LayerProblem) -> float:
         """The mean variance of the draws."""
@@ -268,19 +304,18 @@ def fit_chains(
             stacklevel=4,
         )
     # In the order of chains, whichever ended first; they say it together.
-    judged = [one for _, one in sorted(found.items(), key=itemgetter(0)) if one is not None and one.n_sweeps]
-    if not judged:
+    judged = HeldOut.joined([one for _, one in sorted(found.items(), key=itemgetter(0)) if one is not None])
+    if judged is None:
         return LayerFit(join(done), noise, noise, uncalibrated_intervals(), 1.0, cut)
-    n, rows = sum(one.n_sweeps for one in judged), judged[0].rows
-    total, squares, below = (
-        np.sum([getattr(one, name) for one in judged], axis=0) / n for name in ("total", "squares", "below")
-    )
+    rows = judged.rows
+    total, squares, below = (part / judged.n_sweeps for part in (judged.total, judged.squares, judged.below))
     intervals = calibrated(problem, rows, total, noise + np.maximum(squares - total**2, 0.0), below)
-    error = float(np.mean([one.error(problem) for one in judged]))
     temperature = 1.0
     if problem.label_values is not None:
         temperature = best_temperature(below, problem.label_codes[rows], counts_of(problem)[rows])
-    return LayerFit(join(done), noise, error, intervals, temperature, cut, HeldOut(rows, total, squares, below))
+    return LayerFit(
+        join(done), noise, judged.error(problem), intervals, temperature, cut, HeldOut(rows, total, squares, below)
+    )
 
 
 def _bytes_of_draw(problem: LayerProblem) -> int:
