@@ -12,7 +12,7 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError
-from gingham.summary.changes import Change, Changes, Fit, Groups, changes_between, groups_of, matched_groups, renamed
+from gingham.summary.changes import Change, Changes, Fit, Groups, changes_over_time, groups_of, matched_groups, renamed
 
 GAP = 0.04  # between two groups of a period, as a share of all items
 
@@ -102,20 +102,20 @@ def timeline(fits: Mapping[str, Any], alpha: float = 0.05, seed: int = 0) -> Tim
     ----------
     fits : mapping from the name of a period, in the order of time, to a fitted model or a `Fit`
     alpha : float
-        The chance that any change is called proven though nothing has changed; it is divided among the steps.
+        The chance that any change is called proven though nothing has changed, in all steps together.
     seed : int
         Of the choice of rows that are kept back from the tests.
     """
     if len(fits) < 2:
         raise GinghamError("A timeline needs two periods at least.")
+    named: list[Fit] = []
+    for one in fits.values():
+        fit = one if isinstance(one, Fit) else Fit(one._observed(), one.summary_)
+        named.append(Fit(fit.observed, renamed(fit.summary, named[-1].summary)) if named else fit)
+    changes = [None, *changes_over_time(named, alpha=alpha, seed=seed)]
     found: list[Period] = []
-    before: Fit | None = None
     last: list[int] = []
-    for name, one in fits.items():
-        fit, changes = one if isinstance(one, Fit) else Fit(one._observed(), one.summary_), None
-        if before is not None:
-            fit = Fit(fit.observed, renamed(fit.summary, before.summary))
-            changes = changes_between(before, fit, alpha=alpha / (len(fits) - 1), seed=seed)
+    for name, fit, changed in zip(fits, named, changes):
         sides = groups_of(fit.summary)
         identity = []
         for at, side in enumerate(sides):
@@ -128,8 +128,7 @@ def timeline(fits: Mapping[str, Any], alpha: float = 0.05, seed: int = 0) -> Tim
             known[same < 0] = last[at] + np.arange(int((same < 0).sum()))
             last[at] += int((same < 0).sum())
             identity.append(known)
-        found.append(Period(name, tuple(sides), tuple(identity), changes))
-        before = fit
+        found.append(Period(name, tuple(sides), tuple(identity), changed))
     return Timeline(tuple(found))
 
 
