@@ -14,6 +14,7 @@ from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError
 from gingham.summary.changes import Change, Changes, Fit, Groups, changes_over_time, groups_of, matched_groups, renamed
 
+COLOURS = ("#3b6fb6", "#c8553d", "#588157", "#8d6a9f", "#d49a3a", "#4a9a9a", "#a0522d", "#777777", "#b5548d", "#7a9a01")
 GAP = 0.04  # between two groups of a period, as a share of all items
 
 
@@ -147,7 +148,10 @@ class Box(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """Items that two groups of neighbouring periods share: column of the first, ends there and in the next one."""
+    """Items that two groups of neighbouring periods share: column of the first, ends there and in the next one.
+
+    ``identity`` is that of the group they come from; ``proven`` names those that are proven to have moved.
+    """
 
     column: int
     left: tuple[float, float]
@@ -155,6 +159,11 @@ class Flow(NamedTuple):
     identity: int
     size: int
     stays: bool
+    proven: tuple[str, ...] = ()
+
+    @property
+    def opacity(self) -> float:
+        return 0.3 if self.stays else 1.0 if self.proven else 0.55
 
 
 def alluvial(line: Timeline, side: str | None = None) -> tuple[list[Box], list[Flow]]:
@@ -177,7 +186,9 @@ def alluvial(line: Timeline, side: str | None = None) -> tuple[list[Box], list[F
             low = high + GAP * unit * tallest
         ends.append(lows)
     flows: list[Flow] = []
+    moved = [(period, one) for period, one in line.moved(side) if one.verdict == "proven"]
     for column, ((a, known), (b, later)) in enumerate(pairwise(columns)):
+        proven = [one for period, one in moved if period == line.periods[column + 1].name]
         old = a.seen_by(b.mode)
         both = (old >= 0) & (b.labels >= 0)
         shared = np.zeros((a.n, b.n), dtype=np.int64)
@@ -188,7 +199,11 @@ def alluvial(line: Timeline, side: str | None = None) -> tuple[list[Box], list[F
                 if n := int(shared[i, j]):
                     height = unit * n
                     spans = ((left[i], left[i] + height), (right[j], right[j] + height))
-                    flows.append(Flow(column, *spans, int(known[i]), n, bool(known[i] == later[j])))
+                    names = [
+                        one.items[0] for one in proven if (old[one.positions[0]], b.labels[one.positions[0]]) == (i, j)
+                    ]
+                    stays = bool(known[i] == later[j])
+                    flows.append(Flow(column, *spans, int(known[i]), n, stays, () if stays else tuple(names)))
                     left[i] += height
                     right[j] += height
     return boxes, flows
