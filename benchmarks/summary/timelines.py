@@ -12,6 +12,7 @@ import gzip
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,11 @@ import gingham as gg
 from common import arguments, load, previous, write
 from gingham.data.adapt import frame_of
 from gingham.report import timeline as page
-from gingham.summary.timeline import timeline
+from gingham.summary.timeline import COLOURS, Timeline, timeline
 
 FIGURES = {"switchers that are proven to move": "senate/switchers proven", "CPU seconds": "*/cpu_s"}
-SWITCHERS = {"JEFFORDS": "107", "SPECTER": "111"}  # the congress in which they changed their party
+SWITCHERS = {"JEFFORDS": "2001", "SPECTER": "2009"}  # first year of the congress in which they changed their party
+RED, BLUE = "#c8553d", "#3b6fb6"
 BLOCKS = 8  # of bills
 EPUB_FROM, EPUB_STEP = 2003, 2
 
@@ -35,14 +37,19 @@ def table(folder, file):
         return list(csv.DictReader(text))
 
 
+def year(congress):
+    """The first year of a congress."""
+    return str(1787 + 2 * int(congress))
+
+
 def senate(folder):
-    """One fit per congress: (name, fit), the party of each senator in each congress, and CPU seconds."""
+    """One fit per congress, by its first year, and the parties of each senator in each congress."""
     found = load(folder, "senate105_116.npz")
     members = table(folder, "senate105_116_members.csv.gz")
     person = {int(row["icpsr"]): row["bioname"] for row in members}
     party = {}  # of a person in a congress: all they had
     for row in members:
-        party.setdefault((row["congress"], row["bioname"]), set()).add(row["party_code"])
+        party.setdefault((year(row["congress"]), row["bioname"]), set()).add(row["party_code"])
     who = np.array([person[int(i)] for i in found["icpsr"]])[found["rows"]]
     bill = found["rollcall"][found["cols"]]
     congress, fits = bill // 10_000, {}
@@ -52,7 +59,7 @@ def senate(folder):
         X[:, 0], X[:, 1] = who[mine], bill[mine]
         model = gg.CoClusteringClassifier(n_clusters=(2, BLOCKS), random_state=0)
         model.fit(frame_of({"senator": X[:, 0].tolist(), "bill": X[:, 1].tolist()}), found["vals"][mine])
-        fits[str(one)] = model
+        fits[year(one)] = model
     return fits, party
 
 
@@ -70,6 +77,13 @@ def epub(folder):
         model = gg.BasketRanker(n_boards=1, n_groups=6, backend="compiled", random_state=0).fit(frame)
         fits[f"{EPUB_FROM + EPUB_STEP * int(one)}"] = model
     return fits
+
+
+def with_names(period, parties):
+    """The period with groups of senators that are called by their majority's party."""
+    first, *others = period.sides
+    named = replace(first, names=[f"mostly {parties[identity]}" for identity in period.identity[0]])
+    return replace(period, sides=(named, *others))
 
 
 def facts(line, side):
@@ -96,7 +110,7 @@ def main() -> None:
             fits, party = senate(args.data)
             line, side = timeline(dict(list(fits.items())[-3:]) if args.quick else fits), "senator"
             found = facts(line, side)
-            purity = []
+            purity, democrats = [], []
             for period in line.periods:
                 own = period.sides[0]
                 known = [(label, min(party[period.name, who])) for who, label in zip(own.mode.items, own.labels)
@@ -105,6 +119,10 @@ def main() -> None:
                     [[sum(k == pair for k in known) for pair in ((g, "100"), (g, "200"))] for g in (0, 1)]
                 )
                 purity.append(float(counts.max(axis=1).sum() / max(counts.sum(), 1)))
+                democrats.append(int(period.identity[0][counts[:, 0].argmax()]))
+            parties = ["Democrats" if identity in democrats else "Republicans" for identity in range(2)]
+            colours = [BLUE if party == "Democrats" else RED for party in parties]
+            line = Timeline(tuple(with_names(period, parties) for period in line.periods))
             found["share in the group of their party"] = purity
             for last, at in SWITCHERS.items():
                 moves = [(p, one) for p, one in line.moved(side) if one.items[0].startswith(last)]
@@ -112,7 +130,7 @@ def main() -> None:
                 found.setdefault("switchers proven", 0)
                 found["switchers proven"] += any(one.verdict == "proven" and p == at for p, one in moves)
         else:
-            line, side = timeline(epub(args.data)), "doc"
+            line, side, colours = timeline(epub(args.data)), "doc", COLOURS
             found = facts(line, side)
         found["cpu_s"] = time.process_time() - began
         results[name] = found
@@ -120,8 +138,10 @@ def main() -> None:
         if args.pages is not None:
             args.pages.mkdir(parents=True, exist_ok=True)
             page.write(line, args.pages / f"{name}.html", side, f"{name.title()}: groups over time")
-            figure = gg.plots.alluvial(line, side).figure
-            figure.savefig(args.pages / f"{name}-timeline.png", dpi=110, bbox_inches="tight")
+            drawn = gg.plots.alluvial(line, side, colours=colours)
+            drawn.set_xlabel("first year of the period")
+            drawn.set_title(f"{name.title()}: groups over time")
+            drawn.figure.savefig(args.pages / f"{name}-timeline.png", dpi=130, bbox_inches="tight")
         write(args, {"blocks": BLOCKS}, results)
 
 

@@ -4,6 +4,9 @@ Tables have two or three planted groups on either side. *Null*: the rows before 
 counted are runs in which anything is called proven (at most 5 % are allowed). *Moved*: three items change their group;
 counted are those that are found, and false ones beside them. *Split*: half of a group changes its taste. The same
 mechanism serves labels in a checkerboard, counts, graphs, rankings, and the summaries of layered models.
+
+*Timeline*: votes of four sessions, each with motions of its own; a tenth of the members are moderates who side with
+either group. Nothing changes, or two members change sides after the second session.
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, previous, write
+from gingham.data.adapt import frame_of
+from gingham.summary.timeline import timeline
 
 FIGURES = {"runs with a false change, share": "*/null/share", "planted movers found, share": "*/moved/found"}
 ROWS, COLUMNS, MOVERS, SPLIT = 60, 40, 3, 9
-RUNS = {"checkerboard": 200, "counts": 200, "graph": 200, "ranking": 200, "layers": 20}
+RUNS = {"checkerboard": 200, "counts": 200, "graph": 200, "ranking": 200, "layers": 20, "timeline": 200}
+SESSIONS, VOTERS, MOTIONS, MODERATES = 4, 40, 100, 4
 
 
 def groups(n, k, change, rng):
@@ -87,19 +93,48 @@ def run(family, change, seed):
     return model.changes_, np.flatnonzero(before != after)
 
 
+def over_time(change, seed):
+    """The changes in all sessions, and the members who changed sides (after the second one)."""
+    rng = np.random.default_rng([seed, len(change), SESSIONS])
+    side = rng.permutation(np.arange(VOTERS) % 2)
+    members = rng.permutation(VOTERS)
+    moderates, movers = members[:MODERATES], members[MODERATES : MODERATES + (2 if change == "moved" else 0)]
+    fits = {}
+    for session in range(SESSIONS):
+        if session == 2:
+            side = np.where(np.isin(np.arange(VOTERS), movers), 1 - side, side)
+        u, i = np.nonzero(rng.random((VOTERS, MOTIONS)) < 0.9)
+        agrees = np.where(np.isin(u, moderates), 0.5, np.where(side[u] == i % 2, 0.9, 0.15))
+        motion = MOTIONS * session + i
+        model = gg.CoClusteringClassifier(n_clusters=(2, 4), random_state=0)
+        fits[str(session)] = model.fit(
+            frame_of({"member": u.tolist(), "motion": motion.tolist()}), (rng.random(len(u)) < agrees).astype(int)
+        )
+    line = timeline(fits, seed=seed)
+    return [period.changes for period in line.periods[1:]], movers
+
+
 def judged(family, change, seed):
     """Of one run: proven and other differences, movers planted and found, false ones, whether a split is proven."""
     began = time.process_time()
-    changes, moved = run(family, change, seed)
+    if family == "timeline":
+        steps, moved = over_time(change, seed)
+    else:
+        changes, moved = run(family, change, seed)
+        steps = [changes]
+    proven = [one for changes in steps for one in changes.proven]
+    side = next(iter(steps[0].matched))
     told = {
         at
-        for one in changes.proven if one.kind == "moved" and one.side == next(iter(changes.matched))
+        for step, changes in enumerate(steps) if len(steps) == 1 or step == 1
+        for one in changes.proven if one.kind == "moved" and one.side == side
         for at in one.positions
     }  # fmt: skip
+    false = sum(one.kind == "moved" and one.side == side for one in proven) - len(told & set(moved))
     return {
-        "proven": len(changes.proven), "others": len(changes.changes) - len(changes.proven),
-        "planted": len(moved), "found": len(told & set(moved)), "false": len(told - set(moved)),
-        "split": any(one.kind in ("split", "born", "moved") for one in changes.proven),
+        "proven": len(proven), "others": sum(len(changes.changes) for changes in steps) - len(proven),
+        "planted": len(moved), "found": len(told & set(moved)), "false": false,
+        "split": any(one.kind in ("split", "born", "moved") for one in proven),
         "cpu_s": time.process_time() - began,
     }  # fmt: skip
 
@@ -122,7 +157,7 @@ def summary(null, moved, split):
 
 def main() -> None:
     def options(parser):
-        parser.add_argument("--only", default=",".join(FAMILIES))
+        parser.add_argument("--only", default=",".join(RUNS))
         parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
 
     args = arguments(__doc__ or "", "summary_updates", options)
@@ -132,7 +167,7 @@ def main() -> None:
         for family in args.only.split(","):
             n = min(RUNS[family], 5) if args.quick else RUNS[family]
             few = max(n // 10, 2)
-            kinds = {"null": n, "moved": few, "split": 0 if family == "graph" else few}
+            kinds = {"null": n, "moved": few, "split": 0 if family in ("graph", "timeline") else few}
             jobs = [(change, seed) for change, runs in kinds.items() for seed in range(runs)]
             every = parallel(delayed(judged)(family, *job) for job in jobs)
             parts = [[one for one, job in zip(every, jobs) if job[0] == change] for change in kinds]

@@ -47,6 +47,37 @@ def test_planted_movers_are_proven_and_nobody_else(line):
     assert sorted(moved) == [("2003", "0"), ("2003", "1")]
 
 
+def votes(sides, seed):
+    """A fit to votes of one session, by how often each member agrees with the motions of the first group."""
+    rng = np.random.default_rng(seed)
+    i, j = np.nonzero(rng.random((N, 200)) < 0.9)
+    agrees = rng.random(len(i)) < np.where(j % 2 == 0, sides[i], 1 - sides[i])
+    frame = pd.DataFrame({"item": i, "column": 1000 * seed + j})
+    return gg.CoClusteringClassifier(n_clusters=(2, 4), random_state=0).fit(frame, agrees.astype(int))
+
+
+def sides_of(moderates, share):
+    sides = np.where(np.arange(N) % 2 == 0, 0.9, 0.1)
+    sides[moderates] = share
+    return sides
+
+
+def test_moderates_whose_group_is_chance_are_not_proven_to_move():
+    moderates = [0, 1, 2, 3, 4, 5]
+    line = timeline({str(seed): votes(sides_of(moderates, 0.5), seed) for seed in range(1, 5)})
+    assert any(one.kind == "moved" for _, one in line.moved("item"))  # they are shown in other groups
+    assert all(period.changes.proven == () for period in line.periods[1:])
+
+
+def test_the_periods_before_prove_the_move_of_a_member_who_had_come_near_the_middle():
+    steps = [sides_of([0], share) for share in (0.85, 0.75, 0.56, 0.1)]
+    line = timeline({str(seed): votes(sides, seed) for seed, sides in enumerate(steps, 1)})
+    proven = [(at, one.items[0]) for at, one in line.moved("item") if one.verdict == "proven"]
+    assert proven == [("4", "0")]
+    last_two = timeline({str(seed): votes(sides, seed) for seed, sides in list(enumerate(steps, 1))[2:]})
+    assert all(one.verdict != "proven" for _, one in last_two.moved("item"))  # the last period before says too little
+
+
 def test_the_side_whose_items_stay_is_shown(line):
     assert line.side_names[line.side()] == "item"
     with pytest.raises(gg.GinghamError, match="There is no side 'colour'"):
@@ -70,7 +101,14 @@ def test_the_page_and_the_picture_show_it(line, tmp_path):
     assert "&lt;Members&gt;" in text
     assert "<script" not in text
     assert text.count("proven</td>") == 2
-    assert len(gg.plots.alluvial(line).patches) == 6  # a box per group and period
+    ax = gg.plots.alluvial(line, colours=("#123456", "#654321"))
+    assert len(ax.patches) == 6  # a box per group and period
+    said = {text.get_text() for text in ax.texts}
+    assert {"0", "1"} & said  # proven movers are named
+    assert ax.patches[0].get_facecolor()[:3] in {
+        (0x12 / 255, 0x34 / 255, 0x56 / 255),
+        (0x65 / 255, 0x43 / 255, 0x21 / 255),
+    }
 
 
 def test_names_and_order_of_items_do_not_matter():

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import Bools
 from gingham.errors import GinghamError
 from gingham.models.listed import Listed
-from gingham.summary.changes import Changes, Fit, changes_between, renamed
+from gingham.summary.changes import Changes, Fit, changes_after_update, renamed
 from gingham.summary.make_summary import summarize_observed
 
 
@@ -72,7 +72,7 @@ def compared(before: Fit, fitted: Any, new: Listed, seed: int) -> tuple[Changes,
     summary = fitted.summary_
     later = Fit(fitted._observed(), renamed(summary, before.summary))
     rows = fitted._observed(*fitted._arguments_of(new)[0])
-    changes = changes_between(before, later, rows, seed=seed)
+    changes = changes_after_update(before, later, rows, seed=seed)
     other = {one.side for one in changes.proven if one.kind != "moved"}
     size = tuple(
         k if side.name in other else min(old, side.n_leaves)
@@ -80,5 +80,5 @@ def compared(before: Fit, fitted: Any, new: Listed, seed: int) -> tuple[Changes,
     )
     if size != summary.size:
         later = Fit(later.observed, renamed(replace(summary, size=size), before.summary))
-        changes = changes_between(before, later, rows, seed=seed)
+        changes = changes_after_update(before, later, rows, seed=seed)
     return changes, later.summary

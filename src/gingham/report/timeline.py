@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from gingham.report.page import filled, write_text
-from gingham.summary.timeline import Timeline, alluvial
+from gingham.summary.timeline import COLOURS, Timeline, alluvial
 
 STEP, HEIGHT, BOX, TOP = 120, 360, 16, 14  # of the picture, in its own units
-COLOURS = ("#3b6fb6", "#c8553d", "#588157", "#8d6a9f", "#d49a3a", "#4a9a9a", "#a0522d", "#777777", "#b5548d", "#7a9a01")
 MOST_MOVED = 60  # that are listed
 
 
@@ -56,7 +55,7 @@ def summarize(line: Timeline, side: str | None = None, title: str = "Groups over
         "flows": [
             {
                 "path": band(flow.column, flow.left, flow.right), "colour": COLOURS[flow.identity % len(COLOURS)],
-                "opacity": 0.35 if flow.stays else 0.8, "size": flow.size,
+                "opacity": flow.opacity, "size": flow.size, "proven": "; ".join(flow.proven),
             }
             for flow in flows
         ],

@@ -1,23 +1,27 @@
 """What became of groups when new data came: which are the same, born, merged or split, who moved, and is it proven.
 
-Two fits are compared through their summaries, so that one mechanism serves every family of models. Groups are *matched*
-by the items that they share. A change is *proven* where rows that neither fit has learned from speak for it after and
-against it before. For that, half of the rows is kept back from a further fit of each model (`Observed.refit`); the
-changes between these two fits are the candidates. A candidate compares two groups of every item it concerns, and a row
-r of such an item gains
+Two fits are compared through their summaries, so that one mechanism serves every family of models. Groups are
+*matched* by the items that they share. A change is *proven* where rows that no fit has learned from speak for it after
+and against it before. For that, some of the rows are kept back from a further fit of each model (`Observed.refit`); the
+changes between these fits that also show in the rows they learned from are the candidates. A candidate compares two
+groups of every item it concerns, and a row r of such an item gains
 
     g_r = ⟨coefficients of the new group's block − those of the old group's, statistics of r⟩.
 
-It is proven where the kept back rows gain after and lose before, and the difference is too large for chance:
+It is proven where the rows that were kept back gain after and lose before, and the difference is too large for chance:
 
 - Of a model that has learned from the rows of both periods, g is one function, so that without a change its values
   before and after come from one distribution (of each item, and of labels in each group of the other side): p is that
   of a permutation test of the sums.
-- Of fits to different rows, each period has blocks of its own. If the items are nearer to the same one of two groups in
-  both periods, E g ≤ 0 after or E g ≥ 0 before. A gambler against it has a wealth with mean 1 at most,
-  W = mean_λ Π_r (1 + λ x_r) with x_r = g_r cut off and scaled to [−1, 1], and p is the larger 1/W of the two.
+- Of fits to different rows, each period has a g of its own, by what the two groups say of every single item of the
+  other side. The hypothesis is that the items are nearer to the same one of two groups throughout: E g ≤ 0 after, or
+  E g ≥ 0 in all the periods before, back to where they last stood elsewhere. A gambler against it has a wealth with
+  mean 1 at most, W = mean_λ Π_r (1 + λ x_r) with x_r = g_r cut off and scaled to [−1, 1], averaged over the periods
+  that the rows before may begin with; the smaller one of the two wealths counts. It is averaged over several choices of
+  the rows that are kept back, so that no change is missed because one choice did not suggest it.
 
-p is multiplied by the number of candidates: the chance that anything is proven of an unchanged source is at most α.
+The evidence (1/p, or a wealth) is divided by the number of candidates of all steps: the chance that anything is proven
+of an unchanged source is at most α.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +47,11 @@ from gingham.summary.trees import trees_of
 from gingham.summary.values import Observed, Relation, Summary, counted, listed
 
 ALPHA = 0.05
+SPLITS = 5  # of the rows of a timeline into those learned from and those kept back
 STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # λ, with equal shares
 HINT = 1.0  # ln of the wealth from which rows learned from suggest a candidate
+TOWARDS_BLOCK = 10.0  # observations of its block towards which what a group says of a single item is drawn
+LEARNED = 100.0  # rows of an item that a fit to a part needs; the others test it
 CUT = 0.95  # quantile of |g| on the rows learned from, at which g is cut off
 MOST_ROWS, MOST_SORTED = 5_000, 20_000_000  # of a permutation test: its rows, and numbers to be sorted
 MOST_NAMED = 5  # items that a sentence names
@@ -249,50 +257,46 @@ def wealth(x: Floats) -> float:
     return float(logsumexp(logs) - np.log(len(STAKES)))
 
 
-class Bets(NamedTuple):
-    """What a candidate gains on rows, scaled to [−1, 1].
+class Gains(NamedTuple):
+    """What a candidate gains on the rows of a period, scaled to [−1, 1].
 
     Attributes
     ----------
-    before, after : of the rows that were kept back
-    strata : for each of these rows, those before first: which others it may change places with
-    learned : of the rows after that were learned from
+    kept_back : (n,) of the rows that the fits have not learned from
+    strata : (n,) which rows of the other period each of them may change places with
+    learned : of the rows that were learned from
     """
 
-    before: Floats
-    after: Floats
+    kept_back: Floats
     strata: Ints
     learned: Floats
 
-    def shuffled(self, enough: float, rng: np.random.Generator) -> float:
-        """P(the rows after gain as much) when rows of a stratum change places; tried where it may be ``enough``."""
-        x, n = np.concatenate([self.before, self.after]), len(self.before)
-        if len(x) > MOST_ROWS:
-            some = np.sort(rng.choice(len(x), MOST_ROWS, replace=False))
-            x, strata, n = x[some], self.strata[some], int((some < n).sum())
-        else:
-            strata = self.strata
-        late = np.arange(len(x)) >= n
-        if not late.any() or late.all() or x[late].mean() <= 0 or x[~late].mean() >= 0:
-            return 1.0
-        order = np.argsort(strata, kind="stable")
-        x, late, strata = x[order], late[order], np.unique(strata[order], return_inverse=True)[1]
-        size, share = np.bincount(strata), np.bincount(strata, late) / np.bincount(strata)
-        mean = np.bincount(strata, x) / size
-        spread = np.bincount(strata, (x - mean[strata]) ** 2) * share * (1 - share) * size / np.maximum(size - 1, 1)
-        above = float(x[late].sum() - (mean * share * size).sum())
-        z = above / np.sqrt(max(float(spread.sum()), 1e-300))
-        if norm.sf(z) > 20 * enough:
-            return float(norm.sf(z))
-        draws = int(np.clip(MOST_SORTED // len(x), 2 / enough, 100 / enough))
-        beaten, total = 1, float(x[late].sum()) - 1e-9
-        for a in range(0, draws, step := max(MOST_SORTED // (8 * len(x)), 1)):
-            keys = strata + rng.random((min(step, draws - a), len(x)))
-            beaten += int((x[np.argsort(keys, axis=1)][:, late].sum(axis=1) >= total).sum())
-        return beaten / (draws + 1)
 
-
-NOTHING = Bets(*(np.zeros(0),) * 2, np.zeros(0, dtype=np.int64), np.zeros(0))
+def shuffled(before: Gains, after: Gains, enough: float, rng: np.random.Generator) -> float:
+    """P(the rows after gain as much) when rows of a stratum change places; tried where it may be ``enough``."""
+    x, n = np.concatenate([before.kept_back, after.kept_back]), len(before.kept_back)
+    strata = np.concatenate([before.strata, after.strata])
+    if len(x) > MOST_ROWS:
+        some = np.sort(rng.choice(len(x), MOST_ROWS, replace=False))
+        x, strata, n = x[some], strata[some], int((some < n).sum())
+    late = np.arange(len(x)) >= n
+    if not late.any() or late.all() or x[late].mean() <= 0 or x[~late].mean() >= 0:
+        return 1.0
+    order = np.argsort(strata, kind="stable")
+    x, late, strata = x[order], late[order], np.unique(strata[order], return_inverse=True)[1]
+    size, share = np.bincount(strata), np.bincount(strata, late) / np.bincount(strata)
+    mean = np.bincount(strata, x) / size
+    spread = np.bincount(strata, (x - mean[strata]) ** 2) * share * (1 - share) * size / np.maximum(size - 1, 1)
+    above = float(x[late].sum() - (mean * share * size).sum())
+    z = above / np.sqrt(max(float(spread.sum()), 1e-300))
+    if norm.sf(z) > 20 * enough:
+        return float(norm.sf(z))
+    draws = int(np.clip(MOST_SORTED // len(x), 2 / enough, 100 / enough))
+    beaten, total = 1, float(x[late].sum()) - 1e-9
+    for a in range(0, draws, step := max(MOST_SORTED // (8 * len(x)), 1)):
+        keys = strata + rng.random((min(step, draws - a), len(x)))
+        beaten += int((x[np.argsort(keys, axis=1)][:, late].sum(axis=1) >= total).sum())
+    return beaten / (draws + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,17 +305,22 @@ class Rows:
 
     Attributes
     ----------
-    relation : pairs of (item of the side, group of the other)
+    relation : pairs of items of the two sides
     held : bool (n_rows,), those that the fits have not learned from
     once : bool (n_rows,), false where a row repeats another one in the other direction
-    n_columns : int
+    n_items : int
+    columns : Groups of the other side
+    finely : bool
+        Whether groups are compared by what they say of each single item of the other side, drawn towards what they say
+        of its group; else by the groups alone.
     """
 
     relation: Relation
     held: Bools
     once: Bools
     n_items: int
-    n_columns: int
+    columns: Groups
+    finely: bool
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints]:
@@ -325,39 +334,49 @@ class Rows:
         found = np.concatenate([order[starts[i] : starts[i + 1]] for i in items.tolist()])
         return found if len(items) == 1 else found[self.once[found]]
 
-    def coefficients(self, groups: Ints, n: int) -> Floats:
-        """Of the blocks that groups of items make, from the rows learned from; (n, n_columns, K)."""
+    def sums(self, groups: Ints, n: int, single: bool = False) -> Floats:
+        """Of the rows learned from: by groups of items and groups, or single items, of the other side."""
         learned = ~self.held & (groups[self.relation.codes[0]] >= 0)
-        sums = self.relation.take(learned).sums(groups, np.arange(self.n_columns), (n, self.n_columns))
-        return self.relation.rule.coefficients(sums)
+        other = np.arange(self.columns.mode.n_items) if single else self.columns.labels
+        return self.relation.take(learned).sums(groups, other, (n, len(other) if single else self.columns.n))
+
+    def coefficients(self, groups: Ints, n: int) -> Floats:
+        """Of the blocks that groups of items make with groups, or single items, of the other side; (n, n_others, K)."""
+        rule, blocks = self.relation.rule, self.sums(groups, n)
+        if not self.finely:
+            return rule.coefficients(blocks)
+        average = blocks / np.maximum(rule.observed(blocks), 1e-9)[..., None]
+        return rule.coefficients(self.sums(groups, n, single=True) + TOWARDS_BLOCK * average[:, self.columns.labels])
 
     def gains(self, rows: Ints, coefficients: Floats, old: Ints, new: Ints) -> Floats:
-        """g of some rows whose items are in the group ``old`` or ``new``."""
+        """What some rows gain if their items are in the group ``new``, not ``old``."""
         part = self.relation.take(rows)
-        columns = part.codes[1]
+        columns = part.codes[1] if self.finely else self.columns.labels[part.codes[1]]
         return np.asarray(part.worth(coefficients[new, columns] - coefficients[old, columns]) * part.weight)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Both periods of a side, the groups of the fits that have not learned from the held rows, and their matching.
+    """The rows of a side in all periods, and the last two groupings of its items, by fits that have not seen some rows.
 
-    ``lasting`` says whether the groups of the other side are the same in both periods. Then one function of a row is
+    ``lasting`` says whether the groups of the other side are the same in all periods. Then one function of a row is
     compared before and after; else each period has its own, by the same two groups of items.
     """
 
     before: Groups
     after: Groups
     same: Ints
-    rows: tuple[Rows, Rows]
+    rows: tuple[Rows, ...]
     lasting: bool
 
     @cached_property
-    def tables(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Coefficients by the groups before and by those after, each of both periods."""
-        groups = ((self.old, self.before.n), (self.after.labels, self.after.n))
-        found = [tuple(period.coefficients(*own) for period in self.rows) for own in groups]
-        return found[0], found[1]  # type: ignore[return-value]
+    def tables(self) -> tuple[list[Floats], list[Floats]]:
+        """Coefficients by the groups before and by those after, each of all periods."""
+        by_old, by_new = (
+            [period.coefficients(labels, n) for period in self.rows]
+            for labels, n in ((self.old, self.before.n), (self.after.labels, self.after.n))
+        )
+        return by_old, by_new
 
     @cached_property
     def old(self) -> Ints:
@@ -375,127 +394,208 @@ class Trial:
     def candidates(self) -> list[Difference]:
         """What differs between the fits; and items that rows of the later period alone would place elsewhere."""
         found = differences(self.before, self.after, self.same)
-        if not self.lasting:
-            return found
         told = {int(i) for one in found for i in one.items}
-        period, home = self.rows[1], self.continued[self.old]
-        learned = period.relation.take(~period.held)
-        shape = (period.n_items, period.n_columns)
-        profiles = learned.sums(np.arange(shape[0]), np.arange(shape[1]), shape)
-        gains = np.einsum("idk,gdk->ig", profiles, self.tables[1][1])
-        best = gains.argmax(axis=1)
-        for i in np.flatnonzero((home >= 0) & (best != home)).tolist():
-            one = Difference("moved", np.array([i]), int(self.old[i]), int(best[i]))
-            if i not in told and wealth(self.bets(one)[0].learned) > HINT:
-                found.append(one)
-        return found
+        if self.lasting:
+            home = self.continued[self.old]
+            profiles = self.rows[-1].sums(np.arange(len(home)), len(home))
+            blocks = self.rows[-1].relation.rule.coefficients(self.rows[-1].sums(self.after.labels, self.after.n))
+            best = np.einsum("idk,gdk->ig", profiles, blocks).argmax(axis=1)
+            for i in np.flatnonzero((home >= 0) & (best != home)).tolist():
+                one = Difference("moved", np.array([i]), int(self.old[i]), int(best[i]))
+                if i not in told and wealth(self.bets(one)[0][-1].learned) > HINT:
+                    found.append(one)
+        return [one for one in found if self._promises(one)]
 
-    def bets(self, one: Difference) -> list[Bets]:
-        """What the rows gain from a candidate; against each rival group, where the items are new."""
+    def _promises(self, one: Difference) -> bool:
+        """Whether the rows learned from show the change; others are not tested, and nothing is paid for them."""
+        return self._new(one) or any(own[-1].learned.sum() > 0 and own[-2].learned.sum() < 0 for own in self.bets(one))
+
+    def _new(self, one: Difference) -> bool:
+        """Whether none of the items has been there before."""
+        return bool((self.old[one.items] < 0).all())
+
+    def bets(self, one: Difference) -> list[list[Gains]]:
+        """What the rows of each period gain from a candidate; against each rival group, where the items are new."""
+        if self._new(one):
+            into = np.full(len(one.items), one.after)
+            rivals = [np.full(len(one.items), r) for r in range(self.after.n) if r != one.after]
+            return [self._bets(one.items, rival, into, False) for rival in rivals]
         ends = one.kind in ("merged", "dissolved")
         if ends:  # by the groups before: that of the item, and the one that took it in
             left, into = self.old[one.items], np.append(self.same, -1)[self.after.labels[one.items]]
         else:
             left, into = self.continued[self.old[one.items]], np.full(len(one.items), one.after)
-        if (self.old[one.items] < 0).all():
-            rivals = [np.full(len(one.items), r) for r in range(self.after.n) if r != one.after]
-            return [self._bets(one.items, rival, into, False) for rival in rivals]
         known = (left >= 0) & (into >= 0)
-        return [self._bets(one.items[known], left[known], into[known], ends) if known.any() else NOTHING]
+        return [self._bets(one.items[known], left[known], into[known], ends)] if known.any() else []
 
-    def _bets(self, items: Ints, left: Ints, into: Ints, ends: bool) -> Bets:
+    def _bets(self, items: Ints, left: Ints, into: Ints, ends: bool) -> list[Gains]:
         place = np.full(self.after.mode.n_items, -1, dtype=np.int64)
         place[items] = np.arange(len(items))
-        # The period in which the two groups differ; where periods share no columns, each has blocks of its own.
-        chosen = ((0, 0) if ends else (1, 1)) if self.lasting else (0, 1)
-        held, learned, strata = [], [], []
-        for at, period in enumerate(self.rows):
+        tables, found = self.tables[not ends], []
+        if self.lasting:  # those of the period in which the two groups differ
+            tables = [tables[0 if ends else -1]] * len(self.rows)
+        for period, table in zip(self.rows, tables):
             rows = period.of(items)
             mine = place[period.relation.codes[0][rows]]
-            g = period.gains(rows, self.tables[not ends][chosen[at]], left[mine], into[mine])
-            away = period.held[rows]
-            held.append(g[away])
-            learned.append(g[~away])
-            columns = 0 if period.relation.measure == "lift" else period.relation.codes[1][rows][away]
-            strata.append(mine[away] * period.n_columns + columns)
-        scale = float(np.quantile(np.abs(np.concatenate(learned)), CUT)) if sum(map(len, learned)) else 0.0
+            gained, away = period.gains(rows, table, left[mine], into[mine]), period.held[rows]
+            columns = 0 if period.relation.measure == "lift" else period.columns.labels[period.relation.codes[1][rows]]
+            found.append(Gains(gained[away], (mine * period.columns.n + columns)[away], gained[~away]))
+        learned = np.abs(np.concatenate([own.learned for own in found]))
+        scale = float(np.quantile(learned, CUT)) if len(learned) else 0.0
         if scale <= 0:
-            return NOTHING
-        x = [np.clip(g / scale, -1.0, 1.0) for g in (*held, learned[1])]
-        return Bets(x[0], x[1], np.concatenate(strata), x[2])
+            return [Gains(x[:0], strata[:0], y[:0]) for x, strata, y in found]
+        return [Gains(np.clip(x / scale, -1, 1), strata, np.clip(y / scale, -1, 1)) for x, strata, y in found]
 
-    def judged(self, one: Difference, n_tested: int, alpha: float, rng: np.random.Generator) -> Judged:
-        """p, adjusted for the number of candidates, and whether the rows of both periods ask for the change."""
-        bets, enough = self.bets(one), alpha / n_tested
-        if len(bets) != 1 or (self.old[one.items] < 0).all():
-            p = max((np.exp(-wealth(own.after)) for own in bets), default=1.0)
-            return Judged(min(1.0, n_tested * float(p)), False)
-        (own,) = bets
+    def evidence(self, one: Difference, enough: float, rng: np.random.Generator) -> Evidence:
+        """How clearly the rows that were kept back show a change."""
+        bets = self.bets(one)
+        if self._new(one):
+            return Evidence(min((wealth(own[-1].kept_back) for own in bets), default=0.0))
+        *past, after = bets[0]
+        before = past[::-1]
         if self.lasting:
-            p = own.shuffled(enough, rng)
+            shown = -float(np.log(shuffled(before[0], after, enough, rng)))
         else:
-            p = float(np.exp(-min(wealth(own.after), wealth(-own.before))))
-        always = np.exp(-wealth(np.concatenate([own.before, own.after]))) <= enough
-        return Judged(min(1.0, n_tested * p), bool(always))
+            stretch = next((k for k, own in enumerate(before) if own.learned.sum() >= 0), len(before))
+            since = [wealth(-np.concatenate([own.kept_back for own in before[: k + 1]])) for k in range(stretch)]
+            shown = min(wealth(after.kept_back), float(logsumexp(since)) - float(np.log(stretch)))
+        return Evidence(shown, wealth(np.concatenate([before[0].kept_back, after.kept_back])))
 
 
-class Judged(NamedTuple):
-    """p of a candidate, and whether the rows of both periods ask for the change."""
+class Evidence(NamedTuple):
+    """ln of the evidence for a change (1/p, or a wealth), and of that from the rows of both periods for its result."""
 
-    p: float = 1.0
-    always: bool = False
+    shown: float
+    always: float = -np.inf
 
 
-def changes_between(
-    before: Fit, after: Fit, new: Observed | None = None, *, alpha: float = ALPHA, seed: int = 0
-) -> Changes:
-    """What became of the groups of one fit in another, and which changes are proven.
+class Repeat(NamedTuple):
+    """The same model fitted to some of the rows, so that the other ones can test its groups.
+
+    Attributes
+    ----------
+    observed : Observed
+    kept : bool (n_rows,), the rows of its first relation that were learned from
+    groups : of every side
+    """
+
+    observed: Observed
+    kept: Bools
+    groups: list[Groups]
+
+
+def changes_after_update(before: Fit, after: Fit, new: Observed, *, alpha: float = ALPHA, seed: int = 0) -> Changes:
+    """What became of the groups of a fit when the model also learned from new rows, and which changes are proven.
 
     Parameters
     ----------
     before, after : Fit
-    new : Observed, optional
-        The new rows in the numbering of ``after``, where that fit has learned from the rows of ``before`` as well; by
-        default its rows are all new.
+    new : Observed
+        The new rows in the numbering of ``after``, which has learned from the rows of ``before`` as well.
     alpha : float
         The chance that anything is called proven although nothing has changed.
     seed : int
         Of the choice of the rows that are kept back.
     """
+    trials: dict[int, Trial] = {}
+    if before.observed.refit is not None and after.observed.refit is not None:
+        # the same items on all sides: the same pair is kept back wherever it occurs
+        modes = zip(after.observed.modes, before.observed.modes)
+        names = {at: mode.encode(old.items) for at, (mode, old) in enumerate(modes)}
+        parts = [_pairs(before.observed, names), _pairs(new), _pairs(after.observed)]
+        kept = _drawn(parts, 0.5, np.random.default_rng(seed))
+        if not any(part.all() or not part.any() for part in kept):
+            old, groups = _refitted(before, kept[0]), _refitted(after, kept[2])
+            periods = [Repeat(before.observed, kept[0], groups), Repeat(new, kept[1], groups)]
+            trials = _trials(old, groups, periods, lasting=True)
+    split = _tested([(before, after, trials)], np.random.default_rng([seed, 1]), alpha)
+    return _changes(before, after, split, alpha)
+
+
+def changes_over_time(fits: Sequence[Fit], *, alpha: float = ALPHA, seed: int = 0) -> list[Changes]:
+    """What became of the groups from each fit to the next one; the fits share no rows.
+
+    Parameters
+    ----------
+    fits : sequence of Fit, in the order of time
+    alpha, seed : see `changes_after_update`; alpha is that of all steps together.
+    """
+    splits = []
+    for rng in np.random.default_rng(seed).spawn(SPLITS):
+        repeats = [one for one in (_repeated(fit, rng) for fit in fits) if one is not None]
+        trials: list[dict[int, Trial]] = [{} for _ in fits[1:]]
+        if len(repeats) == len(fits):
+            trials = [
+                _trials(a.groups, b.groups, repeats[: step + 2], False) for step, (a, b) in enumerate(pairwise(repeats))
+            ]
+        splits.append(_tested(list(zip(fits, fits[1:], trials)), rng, alpha))
+    return [_changes(a, b, tested, alpha) for a, b, *tested in zip(fits, fits[1:], *splits)]
+
+
+class Tested(NamedTuple):
+    """Evidence for the candidates of a step, by what they are known by, and the number of candidates in all steps."""
+
+    found: dict[tuple[int, str, int, int, int], tuple[Evidence, Difference]]
+    n: int
+
+
+def _tested(
+    steps: Sequence[tuple[Fit, Fit, Mapping[int, Trial]]], rng: np.random.Generator, alpha: float
+) -> list[Tested]:
+    """The evidence for all candidates of all steps, by one choice of the rows that are kept back."""
+    candidates = []
+    for step, (before, after, trials) in enumerate(steps):
+        sides = (groups_of(before.summary), groups_of(after.summary))
+        for at, trial in trials.items():
+            matching = matched_groups(sides[0][at], trial.before), matched_groups(sides[1][at], trial.after)
+            candidates += [(step, _key(at, one, *matching), trial, one) for one in trial.candidates()]
+    n, found = len(candidates), [Tested({}, len(candidates)) for _ in steps]
+    for step, key, trial, one in candidates:
+        found[step].found[key] = (
+            trial.evidence(one, alpha / n, rng), Difference(one.kind, one.items, *key[3:])
+        )  # fmt: skip
+    return found
+
+
+def _changes(before: Fit, after: Fit, splits: Sequence[Tested], alpha: float) -> Changes:
+    """All differences between two fits, with the verdicts of the tests.
+
+    The evidence of a split is divided by the number of its candidates and then averaged over the splits: where nothing
+    changes, the sum over all candidates has a mean of 1 at most, so 1 over the average is an adjusted p.
+    """
     sides = (groups_of(before.summary), groups_of(after.summary))
     if [side.mode.name for side in sides[0]] != [side.mode.name for side in sides[1]]:
         names = ("; ".join(side.mode.name for side in part) for part in sides)
         raise GinghamError(f"The two models have different sides ({' and '.join(names)}): they cannot be compared.")
-    matching = [matched_groups(a, b) for a, b in zip(*sides)]
-    found: list[Change] = []
-    candidates = []
-    for at, trial in _trials(before, after, new, seed).items():
-        as_before, as_after = matched_groups(sides[0][at], trial.before), matched_groups(sides[1][at], trial.after)
-        candidates += [(_key(at, one, as_before, as_after), trial, one) for one in trial.candidates()]
-    n, rng, tested = len(candidates), np.random.default_rng([seed, 1]), {}
-    for key, trial, one in candidates:
-        tested[key] = trial.judged(one, n, alpha, rng), Difference(one.kind, one.items, *key[3:])
+    tested = {key: one for split in splits for key, (_, one) in split.found.items()}
+
+    def p_of(key: tuple[int, str, int, int, int], which: int) -> float:
+        each = [split.found[key][0][which] - np.log(split.n) for split in splits if key in split.found]
+        return min(1.0, float(np.exp(np.log(len(splits)) - logsumexp(each)))) if each else 1.0
+
+    matching, found = [matched_groups(a, b) for a, b in zip(*sides)], []
     for at, (a, b, same) in enumerate(zip(*sides, matching)):
         titles = after.summary.sides[at].names
         every = {_key(at, one, np.arange(a.n), np.arange(b.n)): one for one in differences(a, b, same)}
         moved = {int(i) for one in every.values() for i in one.items}
-        for key, (judged, one) in tested.items():  # by the new rows alone, an item belongs elsewhere
+        for key, one in tested.items():  # by the new rows alone, an item belongs elsewhere
             told = key[0] != at or one.kind != "moved" or int(one.items[0]) in moved
-            if not told and judged.p <= alpha and min(one.before, one.after) >= 0:
+            if not told and p_of(key, 0) <= alpha and min(one.before, one.after) >= 0:
                 every[key] = one
         for key, one in every.items():
-            judged, _ = tested.get(key, (Judged(), one))
+            p = p_of(key, 0)
             found.append(
                 Change(
                     one.kind, a.mode.name, tuple(titles[i] for i in one.items.tolist()), tuple(one.items.tolist()),
                     "" if one.before < 0 else f"{one.before + 1}: {a.names[one.before]}",
                     "" if one.after < 0 else f"{one.after + 1}: {b.names[one.after]}",
-                    judged.p,
-                    "proven" if judged.p <= alpha else "correction" if judged.always else "not proven",
+                    p,
+                    "proven" if p <= alpha else "correction" if p_of(key, 1) <= alpha else "not proven",
                 )
             )  # fmt: skip
     order = {"proven": 0, "correction": 1, "not proven": 2}
     found.sort(key=lambda one: (order[one.verdict], one.kind == "moved", one.p))
+    n = max((split.n for split in splits), default=0)
     return Changes(tuple(found), {a.mode.name: same for a, same in zip(sides[0], matching)}, n, alpha)
 
 
@@ -507,70 +607,60 @@ def _key(at: int, one: Difference, as_before: Ints, as_after: Ints) -> tuple[int
     return (at, "came", -1, -1, b) if one.kind in ("split", "born") else (at, "went", -1, a, -1)
 
 
-def _trials(before: Fit, after: Fit, new: Observed | None, seed: int) -> dict[int, Trial]:
-    """For every side with items in both periods: its rows, and the groups of fits to half of them."""
-    if before.observed.refit is None or after.observed.refit is None:
-        return {}
-    later = after.observed if new is None else new
-    names = {}
-    if new is not None:  # the same items on all sides: the same pair is kept back wherever it occurs
-        names = {
-            at: mode.encode(old.items)
-            for at, (mode, old) in enumerate(zip(after.observed.modes, before.observed.modes))
-        }
-    rng = np.random.default_rng(seed)
-    first, second = _pairs(before.observed, names), _pairs(later, {})
-    if new is None:
-        (kept,), (kept_later,) = _halves([first], rng), _halves([second], rng)
-        kept_fitted = kept_later
-    else:
-        kept, kept_later, kept_fitted = _halves([first, second, _pairs(after.observed, {})], rng)
-    if any(part.all() or not part.any() for part in (kept, kept_later, kept_fitted)):
-        return {}
-    groups = (_refitted(before, kept), _refitted(after, kept_fitted))
-    relation, found = after.observed.relations[0], {}
+def _trials(before: list[Groups], after: list[Groups], periods: Sequence[Repeat], lasting: bool) -> dict[int, Trial]:
+    """For every side with items before and after: its rows in all periods, and its last two groupings."""
+    relation, found = periods[-1].observed.relations[0], {}
     for own, at in enumerate(relation.sides):
-        same = matched_groups(groups[0][at], groups[1][at])
-        if at in found or (same < 0).all() or max(groups[0][at].n, groups[1][at].n) < 2:
-            continue
-        other = next(place for place in range(len(relation.sides)) if place != own)
-        columns = [part[relation.sides[other]] for part in groups]
-        mode = after.observed.modes[at]
-        rows = (
-            _rows(before.observed, mode, columns[new is not None], kept, own, other),
-            _rows(later, mode, columns[1], kept_later, own, other),
-        )
-        found[at] = Trial(groups[0][at], groups[1][at], same, rows, new is not None)
+        same = matched_groups(before[at], after[at])
+        if at not in found and (same >= 0).any() and max(before[at].n, after[at].n) > 1:
+            other = next(place for place in range(len(relation.sides)) if place != own)
+            rows = tuple(_rows(period, after[at].mode, own, other, not lasting) for period in periods)
+            found[at] = Trial(before[at], after[at], same, rows, lasting)
     return found
 
 
-def _halves(parts: Sequence[Ints], rng: np.random.Generator) -> list[Bools]:
-    """Masks of the rows to learn from: every different pair of ids is drawn with chance 1/2, wherever it occurs."""
-    different, where = np.unique(np.concatenate(parts), axis=0, return_inverse=True)
-    drawn = (rng.random(len(different)) < 0.5)[where.ravel()]
+def _rows(period: Repeat, mode: Mode, own: int, other: int, finely: bool) -> Rows:
+    """The rows of one period, items in the numbering of ``mode``; without those of items that have no group there."""
+    relation = period.observed.relations[0]
+    pair = relation.pair(own, other)
+    side, met = relation.sides[own], relation.sides[other]
+    items = mode.encode(period.observed.modes[side].items)[pair.codes[0]]
+    columns = period.groups[met]
+    others = columns.mode.encode(period.observed.modes[met].items)[pair.codes[1]]
+    times = len(items) // len(period.kept)  # twice, where rows stand for both directions
+    held, once = np.tile(~period.kept, times), np.arange(len(items)) < len(period.kept)
+    there = (items >= 0) & (others >= 0)
+    there[there] = columns.labels[others[there]] >= 0
+    part = replace(pair, codes=(items, others)).take(there)
+    return Rows(part, held[there], once[there], mode.n_items, columns, finely and pair.measure != "lift")
+
+
+def _repeated(fit: Fit, rng: np.random.Generator) -> Repeat | None:
+    """The same model from some of its rows: half of them, or fewer where items have many."""
+    observed = fit.observed
+    if observed.refit is None:
+        return None
+    relation = observed.relations[0]
+    most = max(float(np.median(np.bincount(code)[code])) for code in relation.codes)
+    (kept,) = _drawn([_pairs(observed)], float(np.clip(LEARNED / most, 0.25, 0.5)), rng)
+    return None if kept.all() or not kept.any() else Repeat(observed, kept, _refitted(fit, kept))
+
+
+def _drawn(parts: Sequence[Ints], share: float, rng: np.random.Generator) -> list[Bools]:
+    """Masks of the rows to learn from: every different pair of ids is drawn with this chance, wherever it occurs."""
+    where = np.zeros(sum(map(len, parts)), dtype=np.int64)
+    for column in np.concatenate(parts).T + 1:
+        where = np.unique(where * (column.max(initial=0) + 1) + column, return_inverse=True)[1]
+    drawn = (rng.random(where.max(initial=-1) + 1) < share)[where]
     return np.split(drawn, np.cumsum([len(part) for part in parts])[:-1])
 
 
-def _pairs(observed: Observed, names: Mapping[int, Ints]) -> Ints:
+def _pairs(observed: Observed, names: Mapping[int, Ints] | None = None) -> Ints:
     """The ids of each row of the first relation as numbers, (n, positions)."""
     relation = observed.relations[0]
     codes = [names[side][code] if names else code for side, code in zip(relation.sides, relation.codes)]
     found = np.column_stack(codes).astype(np.int64)
     return np.sort(found, axis=1) if relation.both_ways else found
-
-
-def _rows(observed: Observed, mode: Mode, columns: Groups, kept: Bools, own: int, other: int) -> Rows:
-    """The rows of one period, items in the numbering of ``mode`` and the other side in groups."""
-    relation = observed.relations[0]
-    pair = relation.pair(own, other)
-    side, met = relation.sides[own], relation.sides[other]
-    items = mode.encode(observed.modes[side].items)[pair.codes[0]]
-    into = columns.seen_by(observed.modes[met])[pair.codes[1]]
-    times = len(items) // len(kept)  # twice, where rows stand for both directions
-    held, once = np.tile(~kept, times), np.arange(len(items)) < len(kept)
-    there = (items >= 0) & (into >= 0)
-    part = replace(pair, codes=(items, into)).take(there)
-    return Rows(part, held[there], once[there], mode.n_items, columns.n)
 
 
 def _refitted(fit: Fit, kept: Bools) -> list[Groups]:

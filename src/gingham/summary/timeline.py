@@ -12,8 +12,9 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError
-from gingham.summary.changes import Change, Changes, Fit, Groups, changes_between, groups_of, matched_groups, renamed
+from gingham.summary.changes import Change, Changes, Fit, Groups, changes_over_time, groups_of, matched_groups, renamed
 
+COLOURS = ("#3b6fb6", "#c8553d", "#588157", "#8d6a9f", "#d49a3a", "#4a9a9a", "#a0522d", "#777777", "#b5548d", "#7a9a01")
 GAP = 0.04  # between two groups of a period, as a share of all items
 
 
@@ -102,20 +103,20 @@ def timeline(fits: Mapping[str, Any], alpha: float = 0.05, seed: int = 0) -> Tim
     ----------
     fits : mapping from the name of a period, in the order of time, to a fitted model or a `Fit`
     alpha : float
-        The chance that any change is called proven though nothing has changed; it is divided among the steps.
+        The chance that any change is called proven though nothing has changed, in all steps together.
     seed : int
         Of the choice of rows that are kept back from the tests.
     """
     if len(fits) < 2:
         raise GinghamError("A timeline needs two periods at least.")
+    named: list[Fit] = []
+    for one in fits.values():
+        fit = one if isinstance(one, Fit) else Fit(one._observed(), one.summary_)
+        named.append(Fit(fit.observed, renamed(fit.summary, named[-1].summary)) if named else fit)
+    changes = [None, *changes_over_time(named, alpha=alpha, seed=seed)]
     found: list[Period] = []
-    before: Fit | None = None
     last: list[int] = []
-    for name, one in fits.items():
-        fit, changes = one if isinstance(one, Fit) else Fit(one._observed(), one.summary_), None
-        if before is not None:
-            fit = Fit(fit.observed, renamed(fit.summary, before.summary))
-            changes = changes_between(before, fit, alpha=alpha / (len(fits) - 1), seed=seed)
+    for name, fit, changed in zip(fits, named, changes):
         sides = groups_of(fit.summary)
         identity = []
         for at, side in enumerate(sides):
@@ -128,8 +129,7 @@ def timeline(fits: Mapping[str, Any], alpha: float = 0.05, seed: int = 0) -> Tim
             known[same < 0] = last[at] + np.arange(int((same < 0).sum()))
             last[at] += int((same < 0).sum())
             identity.append(known)
-        found.append(Period(name, tuple(sides), tuple(identity), changes))
-        before = fit
+        found.append(Period(name, tuple(sides), tuple(identity), changed))
     return Timeline(tuple(found))
 
 
@@ -148,7 +148,10 @@ class Box(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """Items that two groups of neighbouring periods share: column of the first, ends there and in the next one."""
+    """Items that two groups of neighbouring periods share: column of the first, ends there and in the next one.
+
+    ``identity`` is that of the group they come from; ``proven`` names those that are proven to have moved.
+    """
 
     column: int
     left: tuple[float, float]
@@ -156,6 +159,11 @@ class Flow(NamedTuple):
     identity: int
     size: int
     stays: bool
+    proven: tuple[str, ...] = ()
+
+    @property
+    def opacity(self) -> float:
+        return 0.3 if self.stays else 1.0 if self.proven else 0.55
 
 
 def alluvial(line: Timeline, side: str | None = None) -> tuple[list[Box], list[Flow]]:
@@ -178,7 +186,9 @@ def alluvial(line: Timeline, side: str | None = None) -> tuple[list[Box], list[F
             low = high + GAP * unit * tallest
         ends.append(lows)
     flows: list[Flow] = []
+    moved = [(period, one) for period, one in line.moved(side) if one.verdict == "proven"]
     for column, ((a, known), (b, later)) in enumerate(pairwise(columns)):
+        proven = [one for period, one in moved if period == line.periods[column + 1].name]
         old = a.seen_by(b.mode)
         both = (old >= 0) & (b.labels >= 0)
         shared = np.zeros((a.n, b.n), dtype=np.int64)
@@ -189,7 +199,11 @@ def alluvial(line: Timeline, side: str | None = None) -> tuple[list[Box], list[F
                 if n := int(shared[i, j]):
                     height = unit * n
                     spans = ((left[i], left[i] + height), (right[j], right[j] + height))
-                    flows.append(Flow(column, *spans, int(known[i]), n, bool(known[i] == later[j])))
+                    names = [
+                        one.items[0] for one in proven if (old[one.positions[0]], b.labels[one.positions[0]]) == (i, j)
+                    ]
+                    stays = bool(known[i] == later[j])
+                    flows.append(Flow(column, *spans, int(known[i]), n, stays, () if stays else tuple(names)))
                     left[i] += height
                     right[j] += height
     return boxes, flows
