@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import io
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +20,7 @@ from sklearn.metrics import (
 )  # fmt: skip
 
 import gingham as gg
+from gingham.cli.app import run
 from gingham.report.page import predictor
 from gingham.report.summary import summarize
 from gingham.summary.make_summary import summarize_observed
@@ -287,3 +291,143 @@ def test_layers_are_listed_where_one_checkerboard_says_little() -> None:
 def halved(refit):
     """A board whose blocks say little of what they could, beside the same predictions."""
     return refit._replace(blocks=0.1 * refit.blocks)
+
+
+def page_of(path) -> dict:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text("utf-8"), re.S)
+    return json.loads(found.group(1))
+
+
+def cut_of_page(side: dict, k: int) -> np.ndarray:
+    """The group (from 0) of each leaf with k groups, from the merges and the order that a page holds."""
+    n = len(side["order"])
+    below = {leaf: [leaf] for leaf in range(n)}
+    for t, (a, b) in enumerate(side["merges"][: n - k]):
+        below[n + t] = below.pop(a) + below.pop(b)
+    place = {leaf: at for at, leaf in enumerate(side["order"])}
+    groups = np.empty(n, dtype=int)
+    for number, leaves in enumerate(sorted(below.values(), key=lambda some: min(place[leaf] for leaf in some))):
+        groups[leaves] = number
+    return groups
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_command_line_and_the_page_say_what_the_model_says(fitted, kind, tmp_path, capsys) -> None:
+    model, file, html = fitted[kind], tmp_path / "m.gingham", tmp_path / "page.html"
+    summary = model.summary_
+    model.save(file)
+    model.report(html)
+
+    def printed(*arguments: str) -> str:
+        capsys.readouterr()
+        assert run([arguments[0], str(file), *arguments[1:]]) == 0
+        return capsys.readouterr().out
+
+    finest = [min(len(side.fine), side.n_leaves) for side in summary.sides]
+    for size, asked in ((summary.size, ()), (finest, ("--size", "all"))):
+        frame = pl.read_csv(io.StringIO(printed("describe", "--items", *asked)), infer_schema=False)
+        rows = pl.read_csv(io.StringIO(printed("describe", *asked)), infer_schema=False)
+        shown = [labels + 1 for labels in model.labels_at(size)]
+        assert frame["cluster"].cast(int).to_list() == np.concatenate(shown).tolist()
+        assert frame["item"].to_list() == [str(item) for side in summary.sides for item in side.items.tolist()]
+        assert rows["items"].cast(int).to_list() == [n for own in shown for n in np.bincount(own)[1:].tolist()]
+    for own, labels in zip(LABELS.get(kind, lambda _: ())(model), model.labels_at(finest)):
+        assert same_partition(own, labels)
+    page = page_of(html)
+    assert tuple(page["size"]) == summary.size
+    for side, own, labels, k in zip(page["sides"], summary.sides, model.labels_at(), summary.size):
+        assert cut_of_page(side, k)[side["items"]["leaf"]].tolist() == labels[own.listed()].tolist()
+    if summary.errors is not None:
+        assert dict(page["errors"]["scores"]) == pytest.approx(summary.errors.scores, rel=1e-3)
+        assert page["errors"]["unit"] == summary.errors.unit
+    if kind not in NO_PREDICTIONS:
+        row = tuple(summary.sides[at].items.tolist()[0] for at in model._row_sides())
+        if kind == "TreeCoClustering":  # its roots are combinations that only the data know
+            return
+        loaded = gg.load(file).explain(row)
+        assert printed("explain", *map(str, row)).split() == str(loaded).split()
+        assert dict(loaded.account) == pytest.approx(dict(model.explain(row).account), abs=1e-9)
+
+
+def growing(name: str):
+    grid = gg.CoClusteringRegressor((3, 3), loss="quadratic", beta=2.0, random_state=0, offsets=name == "offsets")
+    if name == "classes":
+        return gg.CoClusteringClassifier((3, 3), beta=2.0, random_state=0)
+    return {"committee": gg.Committee(grid, n_members=2, random_state=0)}.get(name, grid)
+
+
+def new_rows(name: str):
+    X, y = ratings()
+    later = np.array([(100, column) for column in range(12)])
+    labels = np.array([5, 2, 3] * 4)
+    if name == "classes":
+        return X, (y > 3).astype(int), later, (labels > 3).astype(int)
+    return X, y, later, labels
+
+
+def check_shown(model, n_items, own) -> None:
+    """What people see has all items of the model, in the clusters of the model."""
+    summary, frame = model.summary_, model.to_frame(backend="polars")
+    assert tuple(side.n_items for side in summary.sides) == n_items
+    assert len(frame) == sum(n_items)
+    assert model.describe(backend="polars")["items"].sum() == sum(n_items)
+    for mine, labels, side in zip(own, model.labels_at([len(side.fine) for side in summary.sides]), summary.sides):
+        assert same_partition(mine, labels)
+        assert side.memberships(side.n_leaves).sum(axis=1) == pytest.approx(1.0, abs=1e-3)
+    told = model.explain((100, 1))
+    assert sum(value for _, value in told.account) == pytest.approx(told.total, abs=1e-9)
+    group = frame.filter((pl.col("side") == "row") & (pl.col("item") == "100"))["cluster"].item()
+    assert told.places[0].cluster == group
+
+
+@pytest.mark.parametrize("seen_before", [False, True], ids=["", "summary made before"])
+@pytest.mark.parametrize("name", ["plain", "offsets", "classes", "committee"])
+def test_items_that_were_folded_in_are_shown_in_the_clusters_of_the_model(name, seen_before) -> None:
+    X, y, later, labels = new_rows(name)
+    model = growing(name).fit(X, y)
+    if seen_before:
+        assert model.summary_.sides[0].n_items == 60
+    model.fold_in(later, labels)
+    own = () if name == "committee" else model.labels_
+    check_shown(model, (61, 40), own)
+    assert model.summary_.sides[0].mass[60] == 12
+
+
+@pytest.mark.parametrize("name", ["plain", "offsets", "classes"])
+def test_a_growing_table_is_shown_as_it_is(name) -> None:
+    X, y, later, labels = new_rows(name)
+    model = growing(name)
+    model.partial_fit(X, y)
+    assert model.summary_.sides[0].n_items == 60
+    model.partial_fit(later, labels)
+    check_shown(model, (61, 40), model.labels_)
+    assert model.summary_.n_observed == len(y) + 12
+
+
+@pytest.mark.parametrize("name", ["plain", "offsets", "classes"])
+def test_a_loaded_model_shows_what_was_folded_in_since(name, tmp_path) -> None:
+    X, y, later, labels = new_rows(name)
+    model = growing(name).fit(X, y)
+    known = model.summary_
+    model.save(tmp_path / "m.gingham")
+    loaded = gg.load(tmp_path / "m.gingham").fold_in(later, labels)
+    check_shown(loaded, (61, 40), loaded.labels_)
+    assert loaded.summary_.errors is None  # those were measured of the model before
+    assert loaded.recommend(100, n=3, seen=later, backend="polars")["item"].is_in(range(12)).sum() == 0
+    assert [side.n_items for side in known.sides] == [60, 40]
+
+
+def test_a_simplified_model_shows_its_own_clusters() -> None:
+    X, y = ratings()
+    model = growing("plain").fit(X, y)
+    assert model.summary_.sides[0].n_items == 60
+    small = gg.simplify(model, X, y, max_clusters=2)
+    assert small.labels_at((2, 2))[0].max() == 1
+    for own, shown in zip(small.labels_, small.labels_at([len(side.fine) for side in small.summary_.sides])):
+        assert same_partition(own, shown)
+
+
+def test_a_committee_can_be_updated() -> None:
+    X, y, later, labels = new_rows("committee")
+    model = growing("committee").fit(X, y)
+    assert model.update(later, labels).summary_.sides[0].n_items == 61

@@ -18,6 +18,11 @@ def explain(
     from gingham.cli.describe import read_model
 
     fitted = read_model(model)
-    asked: object = row[0] if len(row) == 1 else tuple(row)
+    ids: list[object] = list(row)
+    if len(row) == len(fitted.summary_.sides):  # "7" is 7 where ids are numbers
+        places = [side.find(one) for side, one in zip(fitted.summary_.sides, row)]
+        known = zip(ids, fitted.summary_.sides, places)
+        ids = [one if at is None else side.items[at : at + 1].tolist()[0] for one, side, at in known]
+    asked = ids[0] if len(ids) == 1 else tuple(ids)
     told = fitted.explain(asked) if label is None else fitted.explain(asked, label=label)
     console.output().print(str(told), markup=False, soft_wrap=True)

@@ -7,6 +7,8 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -57,6 +59,7 @@ KEPT_WHERE_KNOWN = (
     "_errors",
     "changes_",
 )
+DATA = ("_data", "_later", "_times", "_item_info")  # neither saved nor copied to other processes
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
@@ -93,6 +96,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     _data: Any = None  # what the fit was given, for summaries; neither saved nor copied to other processes
+    _later: tuple[Sample, ...] = ()  # rows learned from since, which join them when they are asked for
     _times: Floats | None = None  # points in time of these rows, of a model that uses them
     _item_info: ItemInfo | None = None
     _summary: Summary | None = None
@@ -175,30 +179,39 @@ class Persistent(Questions, Saved, BaseEstimator):
         those of ``samples``, one a relation, or of the data where they are a sample.
         """
         self._summary, self._item_info = None, item_info
-        self._data = self._errors = None
+        self._data, self._errors, self._later = None, None, ()
         if n_rows <= MOST_REMEMBERED:  # a summary is made of arrays, wherever the fit was
             self._data = data.on_host() if getattr(data, "on_device", False) else data
         if isinstance(data, Sample):
             samples = (data if self._data is None else self._data,)
         files = any(sample.in_file for sample in samples)
-        if files or getattr(self, "engine_", "files") == "files":
-            self.engine_ = "files" if files else "cores"
+        if files or getattr(self, "_engine", "files") == "files":
+            self._engine = "files" if files else "cores"
         too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
         self._fit_rows = () if too_large else tuple(sample.fit_rows() for sample in samples)
 
     def _remembered(self, what: str) -> Any:
-        """The data of the fit; a sentence where they are not at hand."""
+        """The data of the fit and of what was learned since; a sentence where they are not at hand."""
         check_is_fitted(self)
         if self._data is None:
             raise GinghamError(
                 "The training data are not available: a model file does not contain them, and very large data are not "
                 f"kept. Hand them over: {what}."
             )
+        if self._later:
+            later, self._later = [listed(sample) for sample in self._later], ()
+            rows = self._listed_rows(None).with_rows(reduce(Listed.with_rows, later))
+            whole = (rows.table(), rows.labels, rows.weights)
+            self._data = cast("Any", self).sample(*whole) if isinstance(self._data, Sample) else whole
         return self._data
+
+    def _extended_summary(self, summary: Summary, rows: Sample) -> Summary | None:
+        """A summary with the items that rows have brought; None where it has to be made again."""
+        return summary if self._data is None else None  # without data it can only stay what it was
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in ("_data", "_times", "_item_info")}
+        return {name: value for name, value in state.items() if name not in DATA}
 
     def _to_file(self) -> storage.State:
         """Parameters and fitted attributes, as far as a file can hold them."""
@@ -251,14 +264,18 @@ def learned_from(model: Persistent, sample: Sample) -> None:
     model._errors = None  # of another model
     if model._fit_rows:
         met = model._fit_rows[0].met(sample)
-        new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
-        model._fit_rows = (model._fit_rows[0].with_rows(new.fit_rows()), *model._fit_rows[1:])
+        sample = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
+        model._fit_rows = (model._fit_rows[0].with_rows(sample.fit_rows()), *model._fit_rows[1:])
+    if model._data is not None and model._times is None:  # new rows have no points in time
+        model._later = (*model._later, sample)
+    if model._summary is not None:
+        model._summary = model._extended_summary(model._summary, sample)
 
 
 def forget_data(model: BaseEstimator) -> None:
     """Let go of the data of a fit; a summary that was made stays. Models of other libraries are left as they are."""
     if isinstance(model, Persistent):
-        model._data = model._times = model._item_info = None
+        model._data, model._later, model._times, model._item_info = None, (), None, None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -319,7 +336,8 @@ class TupleModel:
         raise NotImplementedError  # pragma: no cover
 
     def _labels(self, y: ArrayLike) -> AnyArray:
-        raise NotImplementedError  # pragma: no cover
+        """Labels as they are learned from: any, unless a family says which."""
+        return plain_labels(y)
 
     def _columns(self, X: TableLike, reset: bool) -> Columns:
         columns = id_columns(X)
@@ -364,8 +382,7 @@ class TupleModel:
         if data is None:
             kept = self._remembered("model.update(X_new, y_new, data=(X, y))")
             if isinstance(kept, Sample):
-                ids, labels, weights = rows_of(kept, np.ones(kept.n_rows, dtype=bool))
-                return Listed(list(ids.T), [mode.name for mode in kept.modes], labels, weights)
+                return listed(kept)
             data = kept
         X, y, weights = (*data, None, None)[:3]
         X, y = tuples_of(X, y)
@@ -443,7 +460,21 @@ class GridModel(TupleModel):
         new.posterior_, new._summary, new._errors = posterior, None, None
         if problem is not None:
             learned_from(new, problem.samples[0])
+            new._data = problem.samples[0]
         return new
+
+    def _extended_summary(self, summary: Summary, rows: Sample) -> Summary | None:
+        modes, posterior = self._item_modes(), self.posterior_
+        sides = {mode.name: at for at, mode in enumerate(posterior.structure.modes)}
+        if posterior.structure.frozen or any(side.name not in sides for side in summary.sides):
+            return summary if self._data is None else None
+        counts = {mode.name: rows.counts(at) for at, mode in enumerate(modes)}
+        wide = []
+        for side in summary.sides:
+            at = sides[side.name]
+            mode = posterior.structure.modes[at]
+            wide.append(side.with_items(mode, posterior.labels[at], posterior.assign[at], counts[side.name]))
+        return replace(summary, sides=tuple(wide), errors=None)  # those were measured of another model
 
     def _observed(self, *data: Any) -> Observed:
         sample = self.sample(*data) if data else self._remembered("gg.summarize(model, X, y)")
@@ -660,6 +691,12 @@ def rows_of(sample: Sample, kept: Bools) -> tuple[AnyArray, AnyArray | None, Flo
     if part.alphabet is not None and part.label_codes is not None:
         labels = part.alphabet.values[part.label_codes]
     return ids, labels, part.weights
+
+
+def listed(sample: Sample) -> Listed:
+    """The rows of a sample with their ids as they are."""
+    ids, labels, weights = rows_of(sample, np.ones(sample.n_rows, dtype=bool))
+    return Listed(list(ids.T), [mode.name for mode in sample.modes], labels, weights)
 
 
 def named_rows(sample: Sample, ids: AnyArray) -> TableLike:

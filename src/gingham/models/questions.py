@@ -106,6 +106,14 @@ class Questions:
             columns["strength"] += side.strength.tolist()
         return frame_of(columns, backend)
 
+    def labels_at(self, size: Sequence[int] | int | None = None) -> tuple[Ints, ...]:
+        """The cluster (from 0) of every item of each side, as tables and pages show it, which count from 1.
+
+        ``size`` is the number of clusters of each side, the readable one by default; with as many as the model has, the
+        partition is that of ``labels_``, and fewer are merged along the tree of these clusters.
+        """
+        return self.summary_.labels_at(size)
+
     # one item
 
     def _place(self, item: object, side: str | int | None) -> tuple[int, int]:
@@ -113,12 +121,12 @@ class Questions:
         summary = self.summary_
         chosen = range(len(summary.sides)) if side is None else [summary.sides.index(summary.side(side))]
         for at in chosen:
-            found = _find(summary.sides[at], item)
+            found = summary.sides[at].find(item)
             if found is not None:
                 return at, found
         known = " or ".join(repr(summary.sides[at].name) for at in chosen)
         example = summary.sides[chosen[0]].items[:1].tolist()[0]  # a plain value: numpy's would be named with its type
-        elsewhere = [own.name for own in summary.sides if _find(own, item) is not None]
+        elsewhere = [own.name for own in summary.sides if own.find(item) is not None]
         hint = f" It is one of {elsewhere[0]!r}; a row has its ids in the order " if elsewhere else ""
         hint += f"{', '.join(own.name for own in summary.sides)}." if elsewhere else ""
         names = chain.from_iterable((*summary.sides[at].names, *summary.sides[at].items.tolist()) for at in chosen)
@@ -225,7 +233,7 @@ class Questions:
             sides = self._row_sides()
             if len(columns) < len(sides):
                 raise GinghamError(f"seen= needs {len(sides)} columns of ids; it has {len(columns)}.")
-            codes = tuple(_encode(self.summary_.sides[side], column) for side, column in zip(sides, columns))
+            codes = tuple(self.summary_.sides[side].encode(column) for side, column in zip(sides, columns))
             return Relation(sides, codes, "lift")
         return self._observed().relations[0] if self._has_data() else None
 
@@ -448,32 +456,6 @@ def signed(mark: Mark) -> str:
 def _count(n: object) -> None:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise GinghamError(f"n={n!r} must be an integer ≥ 1.")
-
-
-def _find(side: Side, item: object) -> int | None:
-    """The position of an item by its id, or by its title."""
-    codes = _encode(side, np.array([item], dtype=object))
-    if codes[0] >= 0:
-        return int(codes[0])
-    if side.titles is not None:
-        named = np.flatnonzero(side.titles == item)
-        return int(named[0]) if len(named) else None
-    return None
-
-
-def _encode(side: Side, column: AnyArray) -> Ints:
-    """Positions of ids; −1 for those that the side does not know. "7" is 7 where ids are numbers."""
-    at = {value: code for code, value in enumerate(side.items.tolist())}
-    text = {str(value): code for value, code in at.items()}
-    return np.array([at.get(v, text.get(str(v), -1)) if _hashable(v) else -1 for v in column.tolist()], dtype=np.int64)
-
-
-def _hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _observed_value(relation: Relation, row: int) -> float | str:

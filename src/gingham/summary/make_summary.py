@@ -32,6 +32,7 @@ from gingham.summary.values import (
     counted,
     listed,
     plural,
+    shares_of,
 )
 
 SHARED = 0.2  # of what its mass would lead one to expect: a cluster that tells less is shared by all
@@ -162,13 +163,9 @@ def _shares(observed: Observed, at: int, numbers: Ints, into: Ints) -> Floats | 
     own = observed.clusters[at]
     if soft is None or own is None:
         return None
-    # Clusters without an item of their own hold small shares of others, which stay where they are not shown.
-    leaf_of = np.full(soft.shape[1], -1, dtype=np.int64)
-    leaf_of[own] = into[numbers]
-    shares = np.zeros((len(own), int(into.max()) + 1), dtype=np.float32)
-    for cluster in np.flatnonzero(leaf_of >= 0).tolist():
-        shares[:, leaf_of[cluster]] += soft[:, cluster]
-    return shares
+    own_of = np.full(soft.shape[1], -1, dtype=np.int64)
+    own_of[own] = numbers
+    return shares_of(soft, own_of, into)
 
 
 def _fidelity(trial: Trial, size: Sequence[int]) -> float | None:

@@ -626,6 +626,44 @@ class Side:
             raise GinghamError(f"{self.name!r} has {len(self.fine)} clusters; {k} were asked for.")
         return cut(self.fine_merges, len(self.fine), k)[self.own]
 
+    def with_items(self, mode: Mode, clusters: Ints, memberships: Floats, mass: Floats) -> Side:
+        """The side with further items of a mode, each in the group that holds its cluster of the model.
+
+        ``clusters`` and ``memberships`` are the model's of all items, ``mass`` the observations that are new.
+        """
+        at = mode.encode(self.items)
+        if len(at) == mode.n_items:
+            return self
+        own_of = np.full(memberships.shape[1], -1, dtype=np.int64)
+        own_of[clusters[at]] = self.own
+        held = np.flatnonzero(own_of >= 0)  # clusters that hold an item
+        own = own_of[held[memberships[:, held].argmax(axis=1)]]
+        own[at] = self.own
+        leaf = self.fine[own]
+        new = np.setdiff1d(np.arange(mode.n_items), at)
+        n_new, mass_new = (np.bincount(leaf[new], weights, self.n_leaves) for weights in (None, mass[new]))
+        nodes = tuple(
+            replace(node, size=node.size + int(n_new[below].sum()), mass=node.mass + float(mass_new[below].sum()))
+            for node, below in zip(self.clusters, self.below)
+        )
+
+        def grown(values: AnyArray) -> AnyArray:
+            wide = np.zeros((mode.n_items, *values.shape[1:]), dtype=values.dtype)
+            wide[at] = values
+            return wide
+
+        shares = None if self.shares is None else shares_of(memberships, own_of, self.fine)
+        titles = None
+        if self.titles is not None:
+            titles = np.array([str(item) for item in mode.items.tolist()], dtype=object)
+            titles[at] = self.titles
+        own_mass = grown(self.mass)
+        own_mass[new] = mass[new]
+        return replace(
+            self, items=mode.items, titles=titles, leaf=leaf, own=own, mass=own_mass, strength=grown(self.strength),
+            profile=grown(self.profile), clusters=nodes, shares=shares,
+        )  # fmt: skip
+
     def memberships(self, k: int) -> Floats:
         """Share of each item in each cluster of a cut, shape (n, k): the sum of its memberships in their parts."""
         into = self.groups(k)
@@ -635,6 +673,27 @@ class Side:
         for leaf, group in enumerate(into.tolist()):
             found[:, group] += self.shares[:, leaf]
         return found
+
+    def encode(self, ids: AnyArray) -> Ints:
+        """Positions of ids; −1 for those that the side does not know. "7" is 7 where ids are numbers."""
+        at = {value: code for code, value in enumerate(self.items.tolist())}
+        text = {str(value): code for value, code in at.items()}
+
+        def place(value: object) -> int:
+            try:
+                return at[value]
+            except (KeyError, TypeError):  # a value that no set can hold is no id
+                return text.get(str(value), -1)
+
+        return np.array([place(value) for value in ids.tolist()], dtype=np.int64)
+
+    def find(self, item: object) -> int | None:
+        """The position of an item by its id, or by its title."""
+        code = int(self.encode(np.array([item], dtype=object))[0])
+        if code < 0 and self.titles is not None:
+            named = np.flatnonzero(self.titles == item)
+            code = int(named[0]) if len(named) else -1
+        return None if code < 0 else code
 
     @property
     def n_leaves(self) -> int:
@@ -751,6 +810,18 @@ class BlockTable:
             "sides": list(self.sides), "measure": self.measure, "label": self.label, "labels": list(self.labels),
             "sums": rounded.tolist(), **self.rule.constants(),
         }  # fmt: skip
+
+
+def shares_of(memberships: Floats, own_of: Ints, leaf_of: Ints) -> Floats:
+    """Soft memberships in leaves, shape (n, m), from those in the clusters of a model.
+
+    ``own_of`` numbers the clusters that hold an item, from 0, the others have −1: small shares in those stay where
+    they are not shown. ``leaf_of`` is the leaf of each number.
+    """
+    shares = np.zeros((len(memberships), int(leaf_of.max()) + 1), dtype=np.float32)
+    for cluster in np.flatnonzero(own_of >= 0).tolist():
+        shares[:, leaf_of[own_of[cluster]]] += memberships[:, cluster]
+    return shares
 
 
 def summed(sums: Floats, rows: Ints, columns: Ints) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +24,6 @@ from gingham.fitting.loop import Callback, Restart, completed, ignore_progress
 from gingham.models.base import (
     Persistent,
     check_within,
-    learned_from,
     mean_label,
     moments_of,
     predicted_by,
@@ -483,12 +481,4 @@ class GraphClustering(ClusterMixin, Persistent):
         new = self._with_posterior(hard_posterior(problem, labels, k)[0], problem)
         if self._degree_model is not None:
             new._degree_model = DegreeModel.of(sample, labels, k)
-        return new
-
-    def _with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
-        """The same model with other memberships and answers; ``problem`` has the pairs that decided them."""
-        new = copy(self)
-        new.posterior_, new._summary, new._errors = posterior, None, None
-        if problem is not None:
-            learned_from(new, problem.samples[0])
         return new

@@ -99,9 +99,9 @@ class Task(NamedTuple):
 class GridFit(GridPredictor, GridModel, Persistent):
     """What the regressor and the classifier share: one fit, and tables that grow."""
 
-    _saved_attributes = (*GridModel._saved_attributes, "beta_", "engine_")
+    _saved_attributes = (*GridModel._saved_attributes, "beta_", "_engine")
     beta_: float
-    engine_: str
+    _engine: str  # where the sums over observations were computed: cores, gpu, files, dask
     selection_: Selection
     n_clusters: Sizes
     loss: Loss
@@ -210,7 +210,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
                 solve, n_init, self._generator(), max_iter=self.max_iter, callback=callback, checkpoint=checkpoint
             )
         self._set_solution(solution)
-        self.beta_, self.engine_ = beta, "dask"
+        self.beta_, self._engine = beta, "dask"
         self.selection_ = explained(beta, tried, reason, sizes, solution.posterior.n_clusters, None)
         self._remember(None, 0, item_info)
         self._fit_rows = (learned,)
@@ -380,9 +380,9 @@ class GridFit(GridPredictor, GridModel, Persistent):
         elif by_size:
             solution = merge_and_settle(task.problem, solution, task.finder, checkpoint)
         self._set_solution(solution)
-        self.beta_, self.engine_ = task.beta, "files" if task.problem.samples[0].in_file else "cores"
+        self.beta_, self._engine = task.beta, "files" if task.problem.samples[0].in_file else "cores"
         if isinstance(task.finder, Projection) and use_torch(task.finder.backend, task.problem, solution.posterior):
-            self.engine_ = "gpu" if has_gpu() else "cores"
+            self._engine = "gpu" if has_gpu() else "cores"
         judge = "the trade-off" if self.objective == "tradeoff" else "the certificate"
         found = solution.posterior.n_clusters
         self.selection_ = explained(
@@ -527,6 +527,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
         problem = Problem.grid(sample, board.cells[0], self.beta_)
         self._set_solution(best_from(self._settling(min(self.max_iter, SETTLE)), problem, board))
         self.posterior_ = replace(self.posterior_, offsets=offsets)
+        self._summary = None  # all items may have moved
         return self
 
 
@@ -586,8 +587,6 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         With offsets, what each cell adds to them.
     trace_, n_iter_, converged_, objective_ : how the fit went
     beta_ : float
-    engine_ : {"cores", "gpu", "files", "dask"}
-        Where the sums over observations were computed.
     selection_ : Selection
         What was chosen and why; print it.
 
