@@ -47,6 +47,7 @@ def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("ratings")
     RATINGS.write_csv(found / "all.csv")
     RATINGS.write_csv(found / "all.tsv", separator="\t")
+    RATINGS.write_csv(found / "semicolons.csv", separator=";")
     RATINGS.write_ndjson(found / "all.ndjson")
     RATINGS.write_ipc(found / "all.arrow")
     (found / "parts").mkdir()
@@ -75,6 +76,7 @@ def assert_same(found, expected):
 
 KINDS = {
     "csv": lambda folder: folder / "all.csv",
+    "semicolons": lambda folder: folder / "semicolons.csv",
     "tsv": lambda folder: str(folder / "all.tsv"),
     "ndjson": lambda folder: folder / "all.ndjson",
     "arrow": lambda folder: folder / "all.arrow",

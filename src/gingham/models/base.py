@@ -173,7 +173,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         self._summary, self._item_info = None, item_info
         self._data = self._errors = None
         if n_rows <= MOST_REMEMBERED:  # a summary is made of arrays, wherever the fit was
-            self._data = data.on_host() if getattr(data, "on_device", False) else data
+            self._data = data.in_arrays() if isinstance(data, Sample) else data
         if isinstance(data, Sample):
             samples = (data if self._data is None else self._data,)
         files = any(sample.in_file for sample in samples)
