@@ -174,6 +174,7 @@ def engines(found: dict[str, Any]) -> Iterator[str]:
     for name, row in rows.items():
         cells = [
             f"{row[place]['difference']:.0e}, {duration(row[place]['cpu_s'])}, {row[place]['peak_mib']:,.0f} MiB"
+            + ("" if row[place]["ran"] == place else "; computed in the memory of one process")
             if "value" in row.get(place, {})
             else "–"
             for place in places

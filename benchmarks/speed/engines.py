@@ -144,7 +144,7 @@ def one(name: str, engine: str, n: int, seed: int) -> None:
         fitted(name, model, engine, rows, Path(folder))
         row = {"value": value_of(name, model, seed, n), "cpu_s": cpu_seconds(client) - before}
         row["peak_mib"] = sum(peaks(client)) / 2**10
-        row["ran"] = getattr(model, "_engine", "gpu" if engine == "gpu" else "cores")
+        row["ran"] = getattr(model, "engine_", "gpu" if engine == "gpu" else "cores")
         if client is not None and cluster is not None:
             client.close()
             cluster.close()

@@ -77,7 +77,7 @@ def fit(name: str, folder: Path) -> None:
     else:
         model.fit(table, "stars")
     row = {"seconds": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
-    row["engine"] = getattr(model, "_engine", "cores")
+    row["engine"] = getattr(model, "engine_", "cores")
     if name == "ranking":
         held = held.filter(pl.col("user").is_in(model.users_), pl.col("item").is_in(model.items_))[:20_000]
         other = np.random.default_rng(1).permutation(held["item"].to_numpy())

@@ -3,7 +3,9 @@
 CPU seconds of a sweep are those of a long fit less those of a short one, over the sweeps between; they include the
 client, the scheduler and the workers. The prediction has the rates of `gingham.engine.place` times one factor for this
 machine, from the sweep in memory, and the CPU seconds of a task on a cluster, from the run with one worker: those two
-rows are fitted, the others are predicted. The last rows are predictions alone: 10¹⁰ observations on 64 machines.
+rows are fitted, the others are predicted. A sweep is one task for each partition, one that adds up their shares and
+makes the next state, and one that tells the objective; from more than eight partitions on, shares are added up as a
+tree. The last rows are predictions alone, of the time that passes: 10¹⁰ observations on 64 machines.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import gingham as gg
 from common import arguments, write
 from gingham.data import sources
+from gingham.engine.partitions import MOST_ADDED
 from gingham.engine.place import GATHER, MEMBERSHIP, PRODUCT, Work
 from gingham.fitting import Down, Projection
 
@@ -38,6 +41,23 @@ def one_core(work: Work) -> float:
 def messages(work: Work, n_parts: int) -> float:
     """Bytes between workers in a sweep: memberships of the second mode to each part, its projected sums back."""
     return 8.0 * n_parts * work.n_items[1] * (work.n_clusters[1] + work.n_features * work.n_clusters[0])
+
+
+def tasks(n_parts: int) -> int:
+    """Tasks of a sweep on a cluster."""
+    added, level = 0, n_parts
+    while level > MOST_ADDED:
+        level = -(-level // MOST_ADDED)
+        added += level
+    return n_parts + added + 2
+
+
+def tasks_in_a_row(n_parts: int) -> int:
+    """Those that wait for one another."""
+    levels, level = 0, n_parts
+    while level > MOST_ADDED:
+        level, levels = -(-level // MOST_ADDED), levels + 1
+    return 1 + levels + 2
 
 
 def cpu_seconds(client) -> float:
@@ -66,19 +86,19 @@ def sweep_cost(source, client=None) -> float:
 def predict(results: dict[str, dict], work: Work) -> tuple[float, float]:
     """Add predictions to what was measured; returns the factor of the rates here, and the CPU seconds of a task."""
     rate = results["memory"]["measured_s"] / one_core(work)
-    task = max(0.0, results["1 workers"]["measured_s"] - rate * one_core(work))
+    task = max(0.0, results["1 workers"]["measured_s"] - rate * one_core(work)) / tasks(1)
     for name, row in results.items():
-        tasks = row["parts"] if "workers" in name else 0
-        row["predicted_s"] = rate * one_core(work) + task * tasks
+        n_parts = row["parts"] if "workers" in name else 0
+        row["predicted_s"] = rate * one_core(work) + (task * tasks(n_parts) if n_parts else 0.0)
         row["predicted over measured"] = row["predicted_s"] / row["measured_s"]
-        row["bytes_per_sweep"] = messages(work, tasks)
+        row["bytes_per_sweep"] = messages(work, n_parts)
         print(name, row, flush=True)
     for clusters in (16, 64):
         large = Work(ROWS, SHAPE, (clusters, clusters), LABELS, 1)
         results[f"{ROWS:.0e} observations, {clusters} clusters"] = {
             "machines": MACHINES,
             "cores": CORES,
-            "predicted_sweep_s": rate * one_core(large) / (MACHINES * CORES) + task,
+            "predicted_sweep_s": rate * one_core(large) / (MACHINES * CORES) + task * tasks_in_a_row(MACHINES),
             "gib_per_machine": (32.0 * ROWS / MACHINES + 8.0 * SHAPE[1] * clusters * (1 + LABELS)) / 2**30,
             "gib_of_messages_per_machine": messages(large, 1) / 2**30,
         }

@@ -48,6 +48,26 @@ def beside(values: Any, array: Any) -> Any:
     return np.asarray(values) if xp is np else xp.as_tensor(values, device=array.device)
 
 
+def where(condition: AnyArray, values: AnyArray, otherwise: AnyArray | float) -> AnyArray:
+    """Equivalent to ``np.where(condition, values, otherwise)``."""
+    return namespace(condition).where(condition, values, otherwise)
+
+
+def log(values: AnyArray) -> AnyArray:
+    """Equivalent to ``np.log(values)``."""
+    return namespace(values).log(values)
+
+
+def hstack(arrays: Sequence[AnyArray]) -> AnyArray:
+    """Equivalent to ``np.hstack(arrays)``."""
+    return namespace(arrays[0]).hstack(arrays)
+
+
+def vstack(arrays: Sequence[AnyArray]) -> AnyArray:
+    """Equivalent to ``np.vstack(arrays)``."""
+    return namespace(arrays[0]).vstack(arrays)
+
+
 def on_host(array: Any) -> AnyArray:
     """A numpy array of what may be a tensor."""
     if namespace(array) is np:

@@ -41,7 +41,7 @@ def test_ids_get_the_same_codes(kind: str) -> None:
         asked = np.concatenate([ids[0][:9], ids[1][:9]])  # of both columns, so that some are not known
         (moved,) = DeviceSample.brought([asked])
         np.testing.assert_array_equal(mode.encode(asked), DeviceSample.encoded(mode, moved).numpy())
-    back = device.on_host()
+    back = device.in_arrays()
     np.testing.assert_array_equal(back.labels, host.labels)
     with pytest.raises(GinghamError, match="row 0: this id is unknown"):
         DeviceSample.of(ids[::-1], modes=[Mode("a", ids[0][:0]), Mode("b", ids[1][:0])])
@@ -102,7 +102,7 @@ def test_parts_and_merged_tuples_are_the_same(coded: bool) -> None:
     host, device = samples(coded)
     mask = np.random.default_rng(4).random(200) < 0.5
     for one, other in ((host.take(mask), device.take(mask)), (host.merged(), device.merged())):
-        back = other.on_host()
+        back = other.in_arrays()
         assert back.n_rows == one.n_rows < 200
         for a, b in zip((*one.codes, one.labels, one.weights), (*back.codes, back.labels, back.weights)):
             np.testing.assert_array_equal(a, b)

@@ -47,6 +47,7 @@ def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("ratings")
     RATINGS.write_csv(found / "all.csv")
     RATINGS.write_csv(found / "all.tsv", separator="\t")
+    RATINGS.write_csv(found / "semicolons.csv", separator=";")
     RATINGS.write_ndjson(found / "all.ndjson")
     RATINGS.write_ipc(found / "all.arrow")
     (found / "parts").mkdir()
@@ -75,6 +76,7 @@ def assert_same(found, expected):
 
 KINDS = {
     "csv": lambda folder: folder / "all.csv",
+    "semicolons": lambda folder: folder / "semicolons.csv",
     "tsv": lambda folder: str(folder / "all.tsv"),
     "ndjson": lambda folder: folder / "all.ndjson",
     "arrow": lambda folder: folder / "all.arrow",
@@ -90,7 +92,7 @@ KINDS = {
 def test_every_source_gives_the_fit_in_memory(kind, place, folder, expected):
     found = fitted(KINDS[kind](folder))
     assert_same(found, expected)
-    assert found._engine == place
+    assert found.engine_ == place
 
 
 def test_columns_of_a_frame_may_be_named(expected):
@@ -117,7 +119,7 @@ def test_so_does_every_family(family, place, folder):
     found = clone(model).set_params(random_state=0).fit(pl.scan_csv(folder / "all.csv").drop("n"), "stars")
     for a, b in zip(value(found), value(expected)):
         np.testing.assert_array_equal(a, b)
-    assert found._engine == place
+    assert found.engine_ == place
 
 
 def test_so_do_rankings(place, folder):
@@ -274,7 +276,7 @@ def test_duckdb_gives_the_fit_in_memory(duckdb_file, place, folder, expected):
     ):
         found = fitted(address)
         assert_same(found, expected)
-        assert found._engine == place
+        assert found.engine_ == place
     import duckdb
 
     with duckdb.connect(str(duckdb_file)) as connection:  # a relation is a stream
@@ -284,7 +286,7 @@ def test_duckdb_gives_the_fit_in_memory(duckdb_file, place, folder, expected):
 def test_postgresql_gives_the_fit_in_memory(postgresql, place, expected):
     found = fitted(f"{postgresql.address}&query=select * from ratings")
     assert_same(found, expected)
-    assert found._engine == place
+    assert found.engine_ == place
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_partitions_equal_one_machine(cluster, d):
     with Client(cluster):
         model = clone(MODEL).set_params(start=start.posterior_)
         model.fit(by_viewer(frame), "stars", callback=heard.append)
-    assert model._engine == "dask"
+    assert model.engine_ == "dask"
     expected = single(frame, axes, start.posterior_)
     assert model.n_iter_ == len(heard)
     for a, b in zip(model.assign_, expected.posterior.assign):
@@ -212,7 +212,7 @@ def test_what_no_cluster_fits_is_read_part_by_part(cluster, on_a_cluster):
             wanted = expected if model is bayesian else clone(model).fit(frame[axes], frame["stars"]).posterior_.assign
             for source in ((scattered, "stars"), (scattered[axes], scattered["stars"]), (by_viewer(frame), "stars")):
                 found = clone(model).fit(*source)
-                assert found._engine == "cores"
+                assert found.engine_ == "cores"
                 if source[0] is scattered:  # the others have rows in another order
                     for a, b in zip(found.posterior_.assign, wanted):
                         np.testing.assert_array_equal(a, b)

@@ -23,21 +23,25 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return cuda
 
 
+def goes(backend: str, work: Work) -> bool:
+    return goes_to_device(backend, lambda: work)
+
+
 def test_large_fits_go_to_a_gpu_and_small_ones_stay(gpu: SimpleNamespace) -> None:
-    assert goes_to_device("auto", RATINGS)
-    assert goes_to_device("auto", RATINGS._replace(n_rows=1_000_000))  # few rows, many items and clusters
-    assert not goes_to_device("auto", HUNDRED_THOUSAND)
-    assert not goes_to_device("compiled", RATINGS)
-    assert goes_to_device("torch", HUNDRED_THOUSAND)
+    assert goes("auto", RATINGS)
+    assert goes("auto", RATINGS._replace(n_rows=1_000_000))  # few rows, many items and clusters
+    assert not goes("auto", HUNDRED_THOUSAND)
+    assert not goes("compiled", RATINGS)
+    assert goes("torch", HUNDRED_THOUSAND)
     gpu.is_available = lambda: False
-    assert not goes_to_device("auto", RATINGS)
+    assert not goes("auto", RATINGS)
 
 
 def test_waking_a_gpu_counts(gpu: SimpleNamespace) -> None:
     sizes = [Work(n, (n // 100, n // 1000), (16, 16), 5, 50) for n in (10**4, 10**5, 10**6, 10**7, 10**8)]
-    awake = [goes_to_device("auto", work) for work in sizes]
+    awake = [goes("auto", work) for work in sizes]
     gpu.is_initialized = lambda: False
-    asleep = [goes_to_device("auto", work) for work in sizes]
+    asleep = [goes("auto", work) for work in sizes]
     assert awake == sorted(awake)
     assert awake[-1]
     assert sum(asleep) <= sum(awake)
@@ -48,7 +52,7 @@ def test_without_a_driver_nobody_imports_torch(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(place, "DRIVERS", ("/no/such/device",))
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(place, "import_module", None)
-    assert not goes_to_device("auto", RATINGS)
+    assert not goes_to_device("auto", lambda: pytest.fail("nobody asks what the work is"))
 
 
 def test_costs_grow_with_everything() -> None:

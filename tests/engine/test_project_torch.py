@@ -15,7 +15,7 @@ from gingham.engine import project_torch as accelerated  # noqa: E402
 from gingham.errors import GinghamError  # noqa: E402
 from gingham.fitting import projection  # noqa: E402
 from gingham.fitting import projection_torch as device  # noqa: E402
-from gingham.fitting.projection import Projection, use_torch  # noqa: E402
+from gingham.fitting.projection import Projection  # noqa: E402
 from gingham.fitting.schedules import Down  # noqa: E402
 from gingham.fitting.starts import from_labels, random  # noqa: E402
 from problems import all_cells, random_problem  # noqa: E402
@@ -80,12 +80,23 @@ def test_the_start_is_not_written_to(dtype):
         np.testing.assert_allclose(together[1].posterior.assign[mode], alone.posterior.assign[mode], atol=1e-4)
 
 
-def test_auto_stays_on_the_cpu_for_small_data_and_torch_refuses_what_it_cannot():
+@pytest.mark.parametrize(("backend", "calls"), [("auto", 0), ("compiled", 0), ("torch", 1)])
+def test_a_sample_on_the_cores_is_fitted_there_unless_torch_is_asked_for(backend, calls, monkeypatch):
+    rng = np.random.default_rng(0)
+    grid = random_problem(rng, all_cells()[1], 2)
+    start, counted, solve = random(grid, [2, 2], rng), [], device.solve
+    monkeypatch.setattr(device, "solve", lambda *arguments: counted.append(1) or solve(*arguments))
+    Projection(max_iter=2, backend=backend).solve(grid, start)
+    assert len(counted) == calls
+    placed = type(grid)(grid.structure, (grid.samples[0].placed(),), grid.cells, grid.betas)
+    Projection(max_iter=2).solve(placed, start)
+    assert len(counted) == calls + 1
+
+
+def test_torch_refuses_what_it_cannot():
     rng = np.random.default_rng(0)
     grid = random_problem(rng, all_cells()[1], 2)
     start = random(grid, [2, 2], rng)
-    assert not use_torch("auto", grid, start)
-    assert use_torch("torch", grid, start)
     with pytest.raises(GinghamError, match="a single grid"):
         device.solve(
             type(grid)(grid.structure, grid.samples * 2, grid.cells * 2, grid.betas * 2), start, Down(), 0, 1, None

@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from inspect import signature
+from operator import mul
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats, namespace
+from gingham.arrays import AnyArray, Floats, log, namespace, where
 from gingham.data.sample import Alphabet, Bounds, Features, Moments, OneHot, Sample
 from gingham.errors import GinghamError
 
@@ -180,7 +181,12 @@ def filled(statistics: Floats, fallback: Floats | None) -> Floats:
     """Statistics in which empty cells stand for the fallback (all cells together by default)."""
     total = statistics.reshape(-1, statistics.shape[-1]).sum(0) if fallback is None else fallback
     empty = statistics.sum(-1) <= 0
-    return namespace(statistics).where(empty[..., None], total, statistics)
+    return where(empty[..., None], total, statistics)
+
+
+def ratio(values: Floats, by: Floats, otherwise: Floats | float) -> Floats:
+    """``values / by``; where ``by`` is not positive, something else."""
+    return where(by > 0, values / where(by > 0, by, 1.0), otherwise)
 
 
 @dataclass(frozen=True)
@@ -407,11 +413,8 @@ class Quadratic(CellModel):
         self.range = np.inf if self.bounds is None else (self.bounds.high - self.bounds.low) ** 2
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Floats:
-        xp = namespace(statistics)
         total = statistics.reshape(-1, 3).sum(0) if fallback is None else fallback
-        mean = xp.where(total[0] > 0, total[1] / xp.where(total[0] > 0, total[0], 1.0), 0.0)
-        count = statistics[..., 0]
-        return xp.where(count > 0, statistics[..., 1] / xp.where(count > 0, count, 1.0), mean)
+        return ratio(statistics[..., 1], statistics[..., 0], ratio(total[1], total[0], 0.0))
 
     def coef(self, answer: AnyArray) -> Floats:
         xp = namespace(answer)
@@ -475,7 +478,7 @@ class Logarithmic(CellModel):
         return floored(histogram / histogram.sum(-1, keepdims=True), self.smoothing / self.alphabet.size)
 
     def coef(self, answer: AnyArray) -> Floats:
-        return -namespace(answer).log(answer)
+        return -log(answer)
 
     def values(self, answer: AnyArray) -> Floats:
         return answer @ self.alphabet.numbers
@@ -537,7 +540,7 @@ def floored(p: Floats, floor: float) -> Floats:
     # The right j is the first whose smallest free label stays above the floor.
     first = (1.0 * (ordered >= floor * scale)).argmax(axis=-1)
     take = np.take_along_axis if xp is np else xp.take_along_dim
-    return xp.clip(p / take(scale, first[..., None], -1), floor, None)
+    return (p / take(scale, first[..., None], -1)).clip(floor)
 
 
 class Mass(CellModel):
@@ -559,17 +562,15 @@ class Mass(CellModel):
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:
         """Lifts of all cells, shape (m_1, …, m_d); statistics have shape (m_1, …, m_d, 1)."""
-        xp = namespace(statistics)
-        p = statistics[..., 0] / xp.clip(statistics.sum(), LEAST, None)
-        expected = xp.ones_like(p)
+        p = statistics[..., 0] / statistics.sum().clip(LEAST)
+        margins = []
         for axis in range(p.ndim):
             others = tuple(j for j in range(p.ndim) if j != axis)
-            expected = expected * (p.sum(axis=others, keepdims=True) if others else p)
-        lift = xp.where(expected > 0, p / xp.where(expected > 0, expected, 1.0), 0.0)
-        return xp.clip(lift, LEAST, None)
+            margins.append(p.sum(axis=others, keepdims=True) if others else p)
+        return ratio(p, reduce(mul, margins), 0.0).clip(LEAST)
 
     def coef(self, answer: AnyArray) -> Floats:
-        return -namespace(answer).log(answer)[..., None]
+        return -log(answer)[..., None]
 
     def values(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64)

@@ -130,7 +130,7 @@ def sample_of(
     if alphabet is not None and type(posterior) is Posterior and not posterior.structure.repeats:
         sizes = tuple(q.shape[1] for q in posterior.factor(relation))
         items = tuple(mode.n_items for mode in positions)
-        kind = sample_kind(backend, Work(len(columns.columns[0]), items, sizes, alphabet.size, 1))
+        kind = sample_kind(backend, lambda: Work(len(columns.columns[0]), items, sizes, alphabet.size, 1))
     sample = kind.of(columns.columns, y, weights, modes=positions, alphabet=alphabet, unseen=True)
     for mode, code in zip(positions, sample.codes):
         if len(code) and (code < 0).all():

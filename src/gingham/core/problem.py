@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host, vstack
 from gingham.cells import CellModel
 from gingham.cells.losses import ZeroOne, cell_from_state, cell_state
 from gingham.data import Bounds, Features, Mode, OneHot, Sample
@@ -292,7 +292,7 @@ class Offsets:
         """Predictions within the range of the labels."""
         if self.bounds is None:
             return values
-        return namespace(values).clip(values, self.bounds.low, self.bounds.high)  # type: ignore[no-any-return]
+        return values.clip(self.bounds.low, self.bounds.high)
 
     def rest(self, sample: Sample, cell: CellModel) -> Sample:
         """The observations with what the offsets leave over for labels, on the values that a cell answers with."""
@@ -564,7 +564,7 @@ class Posterior:
         if rule == "mode":
             return numbers[distribution.argmax(axis=1)]  # type: ignore[no-any-return]
         half = 0.5 * (1 - 1e-12)  # rounding must not push an exact half over to the next label
-        return numbers[(namespace(distribution).cumsum(distribution, axis=1) < half).sum(axis=1)]  # type: ignore[no-any-return]
+        return numbers[(distribution.cumsum(1) < half).sum(axis=1)]  # type: ignore[no-any-return]
 
     def factors(self, relation: int = 0) -> tuple[Any, ...]:
         """The tri-factorisation behind the mean prediction (P0 eqs. 43-48), in one layout.
@@ -601,8 +601,7 @@ class Posterior:
     def with_unseen(self, mode: int) -> Floats:
         """Memberships of a mode's items, with those of an unseen item (code −1) in the last row."""
         q = self.assign[mode]
-        rows: Floats = namespace(q).vstack([q, beside(self.unseen_rows[mode], q)])
-        return rows
+        return vstack([q, beside(self.unseen_rows[mode], q)])
 
     # Both ends of a pair of a graph are drawn from one urn, an unseen end after the other. With S = n·qbar:
     #   one end unseen:  P(a, c) = q(a|x) (S_c − q(c|x) + [a = c] + 1)/(n + m)

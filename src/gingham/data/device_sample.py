@@ -72,8 +72,11 @@ class DeviceSample(Sample):
     def placed(self) -> DeviceSample:
         return self
 
-    def on_host(self) -> Sample:
-        """The same observations as arrays."""
+    @property
+    def place(self) -> str:
+        return "gpu" if self.codes[0].is_cuda else "cores"  # type: ignore[attr-defined]
+
+    def in_arrays(self) -> Sample:
         return Sample(
             modes=self.modes,
             codes=tuple(on_host(code) for code in self.codes),
@@ -173,7 +176,7 @@ class SumsOnDevice:
     def drawn(self, items: AnyArray, places: Floats) -> Floats:
         # Few items are asked for: their observations come to the host.
         wanted = to_device(np.unique(items).astype(np.int32))
-        part = self.sample.take(torch.isin(self.sample.codes[0], wanted)).on_host()
+        part = self.sample.take(torch.isin(self.sample.codes[0], wanted)).in_arrays()
         order = np.lexsort((part.numbers(), part.codes[0]))
         ends = np.cumsum(np.ones(part.n_rows) if part.weights is None else part.weights[order])
         ranked = part.codes[0][order]

@@ -536,7 +536,7 @@ class Sample:
             codes = tuple(cls.encoded(mode, column) for mode, column in zip(modes, columns))
             for mode, code in zip(modes, codes):
                 if len(code) and code.min() < 0 and not unseen:
-                    row = int(namespace(code).argmax(1 * (code < 0)))
+                    row = int((1 * (code < 0)).argmax())
                     raise GinghamError(
                         f"Column {mode.name!r}, row {row}: this id is unknown. Only ids of the training data can be "
                         "used here."
@@ -608,6 +608,15 @@ class Sample:
     def in_file(self) -> bool:
         """Whether the columns are larger than memory and lie in files."""
         return in_file(self.codes[0])
+
+    @property
+    def place(self) -> str:
+        """Where sums over the observations are computed: "cores", "files" or "gpu"."""
+        return "files" if self.in_file else "cores"
+
+    def in_arrays(self) -> Sample:
+        """The same observations as arrays of numpy."""
+        return self
 
     def few(self, n: int, rng: np.random.Generator) -> Sample:
         """At most n rows of a sample in files, drawn at random; one in memory is as it is."""
@@ -827,7 +836,7 @@ def marked(begin: Ints, n_labels: int, rows: slice) -> Ints:
     return np.repeat((np.arange(first, last + 1) % n_labels).astype(np.int32), lengths)
 
 
-def sample_kind(backend: str, work: Work) -> type[Sample]:
+def sample_kind(backend: str, work: Callable[[], Work]) -> type[Sample]:
     """Where observations go: `DeviceSample` where torch was asked for or a GPU is faster, `Sample` otherwise."""
     if not goes_to_device(backend, work):
         return Sample

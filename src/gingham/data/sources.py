@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROW = 200  # bytes of memory that a fit takes for each observation, about
+FIRST_LINE = 2**20  # bytes within which the first line of a text file ends
 AT_ONCE = 2**26  # bytes of a file that is read as a whole, as the command line reads it
 BATCH = 2**20  # rows
 
@@ -139,7 +140,7 @@ def _unchanged(path: str, is_id: Callable[[str], bool]) -> Iterator[pl.DataFrame
     """The rows of one file, which must stay as it is while it is read."""
     import polars as pl
 
-    from gingham.data.table_files import format_of, read_table
+    from gingham.data.table_files import format_of, read_table, separator_of
 
     def state() -> tuple[int, int]:
         facts = Path(path).stat()
@@ -159,7 +160,8 @@ def _unchanged(path: str, is_id: Callable[[str], bool]) -> Iterator[pl.DataFrame
             elif kind == "arrow":
                 frame = pl.scan_ipc(path)
             else:
-                separator = "\t" if kind == "tsv" else ","
+                with Path(path).open("rb") as file:
+                    separator = "\t" if kind == "tsv" else separator_of(file.read(FIRST_LINE))
                 names = pl.scan_csv(path, separator=separator).collect_schema().names()
                 texts = {name: pl.String for name in names if is_id(name)}
                 frame = pl.scan_csv(path, separator=separator, schema_overrides=texts, infer_schema_length=100_000)

@@ -112,9 +112,7 @@ def _read_text(data: bytes, separator: str | None, is_id: Callable[[str], bool],
     """A CSV or TSV file; the types of columns other than ids follow from all their values."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
-    if separator is None:
-        first = re.sub(rb'"[^"]*"', b"", data.lstrip().partition(b"\n")[0]).decode("utf-8")
-        separator = max(SEPARATORS, key=first.count)
+    separator = separator or separator_of(data)
     names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
     ids = {name: pl.String for name in names if is_id(name)}
     table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema_length=None, schema_overrides=ids)
@@ -122,6 +120,12 @@ def _read_text(data: bytes, separator: str | None, is_id: Callable[[str], bool],
     if separator == ",":  # "1,234" may then be a thousand, in quotes
         return table
     return table.with_columns(_decimals(table[name]) for name in names if name not in ids)
+
+
+def separator_of(data: bytes) -> str:
+    """What stands between the columns of a CSV file; its first line says it."""
+    first = re.sub(rb'"[^"]*"', b"", data.lstrip().partition(b"\n")[0]).decode("utf-8", "replace")
+    return max(SEPARATORS, key=first.count)
 
 
 def _decimals(column: pl.Series) -> pl.Series:

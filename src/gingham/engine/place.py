@@ -7,6 +7,7 @@ When nobody says, that follows from costs that are counted in operations and tur
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
@@ -66,24 +67,28 @@ class Work(NamedTuple):
         return (0.0 if awake else WAKE) + BEGIN + BYTE * moved + d * DEVICE_ROW * rows + self.n_sweeps * sweep
 
 
-def goes_to_device(backend: str, work: Work) -> bool:
+def goes_to_device(backend: str, work: Callable[[], Work]) -> bool:
     """Whether a fit goes to the GPU: when torch is asked for, or when there is a GPU and it is faster.
 
-    A fit asks when it begins.
+    A fit asks once, when it begins; ``work`` is estimated only where there may be a GPU.
     """
-    torch = sys.modules.get("torch")
-    awake = torch is not None and torch.cuda.is_initialized()
-    return on_torch(backend, work.core_seconds(thread_limit()) >= MARGIN * work.device_seconds(awake))
+
+    def faster() -> bool:
+        torch, estimated = sys.modules.get("torch"), work()
+        awake = torch is not None and torch.cuda.is_initialized()
+        return estimated.core_seconds(thread_limit()) >= MARGIN * estimated.device_seconds(awake)
+
+    return on_torch(backend, faster)
 
 
-def on_torch(backend: str, worth_it: bool = True) -> bool:
+def on_torch(backend: str, worth_it: Callable[[], bool] = lambda: True) -> bool:
     """Whether torch computes: when it is asked for, or by itself when there is a GPU and it is worth it there."""
     check_name(backend)
     if backend == "torch" and find_spec("torch") is None:
         raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
     if backend == "auto" and find_spec("numba") is None:  # then nothing else serves
         return find_spec("torch") is not None
-    return backend == "torch" or (backend == "auto" and worth_it and has_gpu())
+    return backend == "torch" or (backend == "auto" and may_have_gpu() and worth_it() and has_gpu())
 
 
 def has_gpu() -> bool:
@@ -91,7 +96,7 @@ def has_gpu() -> bool:
     return may_have_gpu() and find_spec("torch") is not None and bool(import_module("torch").cuda.is_available())
 
 
-def chosen(backend: str, work: Work) -> str:
+def chosen(backend: str, work: Callable[[], Work]) -> str:
     """The backend of a fit that asks for ``backend``: "compiled", on the cores, or "torch"."""
     return "torch" if goes_to_device(backend, work) else "compiled"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
@@ -88,7 +88,7 @@ class Projection:
             raise GinghamError("Projection does not know pairs that are not listed: use a solver of graphs.")
         for relation, cell in enumerate(problem.cells):
             check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
-        if use_torch(self.backend, problem, start):
+        if problem.samples[0].on_device or self.backend == "torch":
             from gingham.fitting import projection_torch
 
             rule = (self.schedule, self.tol, self.max_iter)
@@ -120,26 +120,14 @@ class Projection:
         return solution if dtype == "float64" else replace(solution, posterior=in_double(solution.posterior))
 
 
-def use_torch(backend: str, problem: Problem, start: Posterior) -> bool:
-    """Whether the fit runs through torch: beside the observations, when asked for, or where a GPU pays."""
-    if problem.samples[0].on_device:
-        return True
-    if backend == "auto" and not supports_torch(problem):
-        return False
-    return goes_to_device(backend, work_of(problem, start.n_clusters))
-
-
-def use_torch_batch(backend: str, problem: Problem, n_clusters: Sequence[int], n_members: int) -> bool:
+def fits_together(backend: str, problem: Problem, n_clusters: tuple[int, ...], n_fits: int) -> bool:
     """Whether several fits of one problem go through torch side by side (two modes)."""
-    if problem.samples[0].n_modes != 2 or not supports_torch(problem):
-        return False
-    return problem.samples[0].on_device or goes_to_device(backend, work_of(problem, n_clusters, n_members))
-
-
-def work_of(problem: Problem, n_clusters: Sequence[int], n_fits: int = 1) -> Work:
-    """What fits of one relation have to do."""
     (sample, *_), (cell, *_) = problem.samples, problem.cells
-    return Work(sample.n_rows, sample.shape, tuple(n_clusters), cell.features.size, n_fits * USUAL_SWEEPS)
+    if sample.n_modes != 2 or not supports_torch(problem):
+        return False
+    return sample.on_device or goes_to_device(
+        backend, lambda: Work(sample.n_rows, sample.shape, n_clusters, cell.features.size, n_fits * USUAL_SWEEPS)
+    )
 
 
 def supports_torch(problem: Problem) -> bool:
@@ -178,7 +166,7 @@ def half_step(
     losses = {}
     for (relation, position), table in zip(uses, statistics):
         cell = problem.cells[relation]
-        cells = to_cells(table, posterior, relation, position)
+        cells = by_cell(table, [q.shape[1] for q in posterior.factor(relation)], position)
         answers[relation] = cell.answer(cells)
         losses[relation] = float(cell.loss(answers[relation], cells).sum())
     return posterior.moved(mode, new, mass / len(new), entropy / len(new), tuple(answers)), losses
@@ -258,8 +246,3 @@ def in_double(posterior: Posterior) -> Posterior:
 def coef_by_mode(posterior: Posterior, relation: int, position: int) -> Floats:
     """Coefficients as (m, K · others), the order in which `project` lays out its result."""
     return by_cluster(posterior.cells[relation].coef(posterior.answers[relation]), position)
-
-
-def to_cells(table: Floats, posterior: Posterior, relation: int, position: int) -> Floats:
-    """Statistics (m, K · others) back to (m_1, …, m_d, K)."""
-    return by_cell(table, [q.shape[1] for q in posterior.factor(relation)], position)

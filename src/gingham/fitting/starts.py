@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, beside, namespace, on_host
+from gingham.arrays import AnyArray, ArrayLike, Floats, beside, hstack, namespace, on_host, vstack, where
 from gingham.core.problem import Posterior, Problem, check_table
 from gingham.data import Mode
 from gingham.engine.k_means import k_means
@@ -264,7 +264,6 @@ def item_sums(problem: Problem, relation: int, position: int) -> ItemSums:
         squares = beside([sums.squares()], table)
         spread, rounding = squares - n * centre**2, 1e-14 * squares
     # Labels that are all the same leave rounding over, which says nothing and differs with the order of sums.
-    where = namespace(table).where
     responses = where(spread > rounding, table @ values - counts[:, None] * centre, 0.0)
     return ItemSums(counts, responses, centre, where(spread > rounding, spread, 0.0))
 
@@ -282,7 +281,7 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
     found = []
     for known, parts, weight in zip(problem.structure.modes, columns, weights):
         nothing = np.zeros((known.n_items, 1))  # of a mode that stands in no relation
-        found.append((namespace(parts[0]).hstack(parts), weight + 1.0) if parts else (nothing, nothing[:, 0] + 1.0))
+        found.append((hstack(parts), weight + 1.0) if parts else (nothing, nothing[:, 0] + 1.0))
     return found
 
 
@@ -311,11 +310,10 @@ def _beyond_noise(matrix: Contrasts, vectors: Floats, values: Floats, of: ItemSu
     """Points of the items in the singular vectors, each of spread √(share of it that noise does not explain)."""
     # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
     edge = sqrt(matrix.square() / prod(matrix.shape)) * sum(sqrt(n) for n in matrix.shape)
-    xp = namespace(vectors)
     points = vectors * values / (of.counts + SHRINK)[:, None] ** 0.5
     # Of what is zero there are no vectors, only rounding.
-    points = xp.where(values > 1e-10 * float(of.spread.sum()) ** 0.5, points, 0.0)
-    return _scaled(points, variance(points) * (edge / xp.clip(values, 1e-9 * edge + 1e-300, None)) ** 2)
+    points = where(values > 1e-10 * float(of.spread.sum()) ** 0.5, points, 0.0)
+    return _scaled(points, variance(points) * (edge / values.clip(1e-9 * edge + 1e-300)) ** 2)
 
 
 class Contrasts:
@@ -374,7 +372,7 @@ class Contrasts:
 
     def transposed_times(self, vectors: Floats) -> Floats:
         """The transposed matrix times vectors (n_items, m)."""
-        return namespace(vectors).vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
+        return vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
 
     def square(self) -> float:
         """Σ_e w_e (response_e − a_x − a_j)² over all blocks: the sum of squared entries where no pair is met twice."""
@@ -391,7 +389,7 @@ class Contrasts:
         """The block of two positions and a response, items of ``to`` in its rows, times vectors."""
         m = vectors.shape[1]
         vectors = vectors * self.scales[other][:, None]
-        both = namespace(vectors).hstack([vectors, vectors * self.offsets[other][:, r : r + 1]])
+        both = hstack([vectors, vectors * self.offsets[other][:, r : r + 1]])
         each, none = np.eye(m), np.zeros((m, m))
         said = np.hstack([np.hstack([v * each, -n * each]) for v, n in zip(self.values[:, r], self.count)])
         met = np.hstack([np.hstack([n * each, none]) for n in self.count])
@@ -414,10 +412,10 @@ def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
 
     A column whose variance is rounding of numbers of size √``unit`` says nothing, and is zero.
     """
-    xp, spread = namespace(points), variance(points)
-    points, spread = xp.where(spread > 1e-20 * unit, points, 0.0), xp.where(spread > 1e-20 * unit, spread, 0.0)
-    share = 1.0 - noise / xp.clip(spread, 1e-300, None)
-    return points * xp.sqrt(xp.clip(share, 0.02, 1.0) / xp.where(spread > 0, spread, 1.0))
+    spread = variance(points)
+    points, spread = where(spread > 1e-20 * unit, points, 0.0), where(spread > 1e-20 * unit, spread, 0.0)
+    share = 1.0 - noise / spread.clip(1e-300)
+    return points * (share.clip(0.02, 1.0) / where(spread > 0, spread, 1.0)) ** 0.5
 
 
 Sizes = int | Sequence[int] | str  # clusters of all modes alike, of each mode, or "auto"

@@ -181,12 +181,12 @@ class Persistent(Questions, Saved, BaseEstimator):
         self._summary, self._item_info = None, item_info
         self._data, self._errors, self._later = None, None, ()
         if n_rows <= MOST_REMEMBERED:  # a summary is made of arrays, wherever the fit was
-            self._data = data.on_host() if getattr(data, "on_device", False) else data
+            self._data = data.in_arrays() if isinstance(data, Sample) else data
         if isinstance(data, Sample):
             samples = (data if self._data is None else self._data,)
         files = any(sample.in_file for sample in samples)
-        if files or getattr(self, "_engine", "files") == "files":
-            self._engine = "files" if files else "cores"
+        if files or getattr(self, "engine_", "files") == "files":
+            self.engine_ = "files" if files else "cores"
         too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
         self._fit_rows = () if too_large else tuple(sample.fit_rows() for sample in samples)
 

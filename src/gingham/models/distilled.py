@@ -120,7 +120,7 @@ def distilled_model(
         offsets = Offsets(base, tuple(effects), shrink, Quadratic(alphabet), bounds)
         structure = Problem.grid(sample, Quadratic(), 1.0).structure
         posterior = Posterior(structure, (Quadratic(),), assign, (blocks,), offsets=offsets)
-    board.posterior_, board.beta_, board._engine, board.n_iter_, board.converged_ = posterior, 1.0, "cores", 0, True
+    board.posterior_, board.beta_, board.engine_, board.n_iter_, board.converged_ = posterior, 1.0, "cores", 0, True
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(model, name):
             setattr(board, name, getattr(model, name))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
+from gingham.arrays import AnyArray, Floats, Ints, beside, log, namespace, on_host
 from gingham.cards import card, paragraph, table
 from gingham.cells import CellModel
 from gingham.cells.losses import total_statistics
@@ -200,8 +200,7 @@ def _error_of_item_means(cell: CellModel, seen: Sample, held: Sample) -> float:
         _item_means(seen, held, 1.0 * (seen.label_codes == label)) if label < MOST_CLASSES else 0.0 * held.codes[0]  # type: ignore[arg-type]
         for label in range(n_labels)
     ]
-    xp = namespace(held.codes[0])
-    shares = xp.clip(xp.stack(columns, axis=1), 1e-12, None)
+    shares = namespace(held.codes[0]).stack(columns, axis=1).clip(1e-12)
     placed = cell.placed(lambda array: beside(array, shares))
     losses = placed.coef(placed.answer(shares))[beside(np.arange(held.n_rows), shares), held.label_index]
     return average(losses, held.weights)
@@ -294,4 +293,4 @@ def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sampl
         return (labels - posterior.predict(codes)) ** 2
     expected = posterior.predict_distribution(codes)
     probabilities = expected[beside(np.arange(sample.n_rows), expected), sample.label_index]
-    return -namespace(expected).log(namespace(expected).clip(probabilities, 1e-300, None))  # type: ignore[no-any-return]
+    return -log(probabilities.clip(1e-300))

@@ -214,8 +214,8 @@ def beta_path(
 
     jobs: list[Callable[..., list[Any]]] = [partial(_fold, model, X, y, ordered, seen, rest) for seen, rest in folds]
     jobs.append(partial(_points, model, X, y, ordered, delta))
-    on_device = hasattr(model, "_goes_to_device") and model._goes_to_device(X, y)  # a GPU has one job at a time
-    at_once = 1 if on_device else len(folds) + 1 if n_jobs is None or n_jobs < 0 else n_jobs
+    alone = hasattr(model, "_goes_to_device") and model._goes_to_device(X, y)  # a GPU has one job at a time
+    at_once = 1 if alone else len(folds) + 1 if n_jobs is None or n_jobs < 0 else n_jobs
     with interruptible(), one_library_thread():  # for all jobs together: each alone would undo what others rely on
         *held, points = list(side_by_side(jobs, at_once, notify))
     weights = np.array([len(rest) for _, rest in folds])

@@ -46,7 +46,7 @@ class Explanation:
         Standard deviation of what may turn out, as far as the model knows; of a label, the chance that it is another.
     block : str
         What was observed where the clusters meet, in a sentence; empty for a single item.
-    comparable : tuple of (observation of str, float)
+    comparable : tuple of (tuple of str, float)
         Observed rows like this one: the same item with one of the same cluster, and what was observed.
     telling : tuple of (str, float)
         Of a single item: what was observed with it that says most about where it belongs.

@@ -106,7 +106,7 @@ class Variational:
         backend = self.backend
         if self.approximation == "shared" and not start.frozen[-1]:  # else there are loops that stay on the cores
             work = Work(sample.n_rows, sample.shape, start.n_clusters, family.features.size, USUAL_SWEEPS)
-            backend = chosen(backend, work)
+            backend = chosen(backend, lambda: work)
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             q = cast(DirichletPosterior, posterior)

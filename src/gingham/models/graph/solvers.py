@@ -263,7 +263,7 @@ class Damped(GraphSolver):
     ) -> Solution:
         sample = pair_sample(problem, "Damped")
         sizes, size = start.n_clusters * sample.n_modes, problem.cells[0].features.size
-        backend = chosen(self.backend, Work(sample.n_rows, sample.shape, sizes, size, USUAL_SWEEPS))
+        backend = chosen(self.backend, lambda: Work(sample.n_rows, sample.shape, sizes, size, USUAL_SWEEPS))
         walk = Walk(self.seed)
 
         def total(objective: Objective, factor: float) -> float:

@@ -21,13 +21,13 @@ from gingham.data.adapt import Columns, id_columns
 from gingham.data.partitioned import PartitionedTable
 from gingham.data.sample import Coded, few_values, joined_ids, sample_kind
 from gingham.data.sources import opened
-from gingham.engine.place import USUAL_SWEEPS, Work, has_gpu
+from gingham.engine.place import USUAL_SWEEPS, Work
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, Restart, Solution, best_from, best_of
-from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step, use_torch, use_torch_batch
+from gingham.fitting.projection import TORCH_NEEDS, Projection, fits_together, half_step
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import Sizes, Start, expand_clusters, make_start
 from gingham.fitting.sweep import Sweep
@@ -99,9 +99,9 @@ class Task(NamedTuple):
 class GridFit(GridPredictor, GridModel, Persistent):
     """What the regressor and the classifier share: one fit, and tables that grow."""
 
-    _saved_attributes = (*GridModel._saved_attributes, "beta_", "_engine")
+    _saved_attributes = (*GridModel._saved_attributes, "beta_", "engine_")
     beta_: float
-    _engine: str  # where the sums over observations were computed: cores, gpu, files, dask
+    engine_: str  # where the sums over observations were computed: cores, gpu, files, dask
     selection_: Selection
     n_clusters: Sizes
     loss: Loss
@@ -210,7 +210,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
                 solve, n_init, self._generator(), max_iter=self.max_iter, callback=callback, checkpoint=checkpoint
             )
         self._set_solution(solution)
-        self.beta_, self._engine = beta, "dask"
+        self.beta_, self.engine_ = beta, "dask"
         self.selection_ = explained(beta, tried, reason, sizes, solution.posterior.n_clusters, None)
         self._remember(None, 0, item_info)
         self._fit_rows = (learned,)
@@ -241,20 +241,24 @@ class GridFit(GridPredictor, GridModel, Persistent):
     def _place_of_tuples(self, columns: Columns, labels: AnyArray) -> type[Sample]:
         """Where the observations go: to the device where the whole fit is faster there."""
         solver = self._solver()
-        if not isinstance(solver, Projection) or solver.backend == "compiled" or isinstance(columns.columns[0], Coded):
+        if not isinstance(solver, Projection) or (solver.backend == "auto" and isinstance(columns.columns[0], Coded)):
             return Sample
-        n_rows = len(labels)
-        few = slice(None, None, -(-n_rows // FEW_ROWS))
-        items = tuple(len(few_values(column[few], n_rows)) if column.dtype.kind != "O" else 1 for column in columns[0])
-        sizes = expand_clusters(self.n_clusters, items, n_rows)
-        n_labels = len(few_values(labels[few], FEW))
-        searched = isinstance(self.n_clusters, str) or isinstance(self.beta, str)
-        n_sweeps = (1 + len(FACTORS) * searched) * USUAL_SWEEPS
-        return sample_kind(solver.backend, Work(n_rows, items, sizes, n_labels if n_labels <= FEW else 3, n_sweeps))
+
+        def work() -> Work:
+            n_rows = len(labels)
+            few = slice(None, None, -(-n_rows // FEW_ROWS))
+            items = tuple(len(few_values(own[few], n_rows)) if own.dtype.kind != "O" else 1 for own in columns[0])
+            sizes = expand_clusters(self.n_clusters, items, n_rows)
+            n_labels = len(few_values(labels[few], FEW))
+            searched = isinstance(self.n_clusters, str) or isinstance(self.beta, str)
+            n_sweeps = (1 + len(FACTORS) * searched) * USUAL_SWEEPS
+            return Work(n_rows, items, sizes, n_labels if n_labels <= FEW else 3, n_sweeps)
+
+        return sample_kind(solver.backend, work)
 
     def _sample_kind(self, columns: Columns) -> type[Sample]:
         sizes, items = self.n_clusters_, tuple(len(q) for q in self.assign_)
-        return sample_kind(self._projection().backend, Work(len(columns.columns[0]), items, sizes, 1, 1))
+        return sample_kind(self._projection().backend, lambda: Work(len(columns.columns[0]), items, sizes, 1, 1))
 
     @interruptible()
     def _fit(
@@ -294,7 +298,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
         if self._plan_offsets(sample, cell)[0] is not None:
             return False
         task = self._task(sample, cell)
-        if not use_torch_batch(solver.backend, task.problem, task.n_clusters, len(members)):
+        if not fits_together(solver.backend, task.problem, task.n_clusters, len(members)):
             return False
         from gingham.fitting.projection_torch import solve_together
 
@@ -380,9 +384,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
         elif by_size:
             solution = merge_and_settle(task.problem, solution, task.finder, checkpoint)
         self._set_solution(solution)
-        self.beta_, self._engine = task.beta, "files" if task.problem.samples[0].in_file else "cores"
-        if isinstance(task.finder, Projection) and use_torch(task.finder.backend, task.problem, solution.posterior):
-            self._engine = "gpu" if has_gpu() else "cores"
+        self.beta_, self.engine_ = task.beta, task.problem.samples[0].place
         judge = "the trade-off" if self.objective == "tradeoff" else "the certificate"
         found = solution.posterior.n_clusters
         self.selection_ = explained(
@@ -582,11 +584,13 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     ----------
     posterior_ : Posterior
         ``posterior_.offsets`` has the effects of the items, None without.
-    assign_, labels_, items_ : observations with one array per mode; labels count from 0
+    assign_, labels_, items_ : tuples with one array per mode; labels count from 0
     answers_ : array of shape (m_1, …, m_d)
         With offsets, what each cell adds to them.
     trace_, n_iter_, converged_, objective_ : how the fit went
     beta_ : float
+    engine_ : {"cores", "gpu", "files", "dask"}
+        Where the sums over observations were computed.
     selection_ : Selection
         What was chosen and why; print it.
 

@@ -74,7 +74,7 @@ def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
     baskets = [problem.baskets[layer.basket] for layer in problem.layers]
     tokens = sum(basket.n_tokens for basket in baskets if not basket.is_itself)
     work = problem.n_rows * (len(baskets) + 10)
-    if not on_torch(backend, work > max(DEVICE_WORK, DEVICE_TOKEN * tokens)):
+    if not on_torch(backend, lambda: work > max(DEVICE_WORK, DEVICE_TOKEN * tokens)):
         return Layout.of(problem)
     from gingham.models.layers.chain_torch import DeviceLayout
 
