@@ -25,6 +25,21 @@ def positive_integer(name: str, value: object, otherwise: str = "") -> int:
     return int(value)
 
 
+def one_of(name: str, value: object, choices: Iterable[str], otherwise: str = "") -> None:
+    """Refuse a value that is none of the choices; ``otherwise`` says what else it may be (", or labels")."""
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        raise GinghamError(
+            f"{name}={value!r} is unknown; choose one of {', '.join(known)}{otherwise}.{suggestion(value, known)}"
+        )
+
+
+def strict_share(name: str, value: float) -> None:
+    """Refuse a number that does not lie strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise GinghamError(f"{name}={value} must lie strictly between 0 and 1.")
+
+
 class GinghamError(ValueError):
     """The input or the request is not acceptable; the message says what is wrong and how to put it right.
 

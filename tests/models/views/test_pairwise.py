@@ -239,7 +239,7 @@ REFUSED = [
     ({"n_components": 0}, GOOD, "integer"),
     ({"n_components": 1.5}, GOOD, "integer"),
     ({"n_components": 400}, GOOD, "between 1 and 21"),
-    ({"solver": "fast"}, GOOD, "Unknown solver 'fast'"),
+    ({"solver": "fast"}, GOOD, "solver='fast' is unknown"),
     ({"solver": "primal", "kernel": "rbf"}, GOOD, "needs linear kernels"),
     ({"ridge": None, "cv": 40}, GOOD, "cv=40"),
 ]

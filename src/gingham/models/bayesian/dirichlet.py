@@ -11,7 +11,7 @@ from scipy.special import betaincinv, digamma, gammaln, polygamma
 
 from gingham.arrays import Floats
 from gingham.core.problem import Posterior
-from gingham.errors import GinghamError
+from gingham.errors import strict_share
 from gingham.storage import savable
 
 MIN_CONCENTRATION = 0.01  # Ψ(α) < −100 below: exp Ψ would leave the range of floats
@@ -45,8 +45,7 @@ class DirichletPosterior(Posterior):
 
         A coordinate of a Dirichlet is a Beta(γ_c, Σγ − γ_c).
         """
-        if not 0 < level < 1:
-            raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
+        strict_share("level", level)
         if self.frozen[mode]:
             return self.assign[mode], self.assign[mode]
         g = self.gamma[mode]

@@ -17,7 +17,7 @@ from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.data.sample import joined_ids
 from gingham.data.sources import opened
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of, strict_share
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, Restart, Solution, best_of
@@ -309,7 +309,7 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
 
     def predict_interval(self, X: TableLike, level: float = 0.9) -> tuple[Floats, Floats]:
         """Ends of the central interval in which a new label falls with at least this probability."""
-        _check_level(level)
+        strict_share("level", level)
         return predictive.interval(self.beliefs_, self._codes(X), level)
 
     def predict_distribution(self, X: TableLike, labels: ArrayLike | None = None) -> Floats:
@@ -350,8 +350,7 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
             "paper": P2 §5.2.1, memberships inferred from training *and* test entries, so the test
             labels leak into them. "paper-bound": exp(−ELBO/N) over training and test entries together.
         """
-        if protocol not in PROTOCOLS:
-            raise GinghamError(f"protocol={protocol!r} is unknown; choose one of {', '.join(PROTOCOLS)}.")
+        one_of("protocol", protocol, PROTOCOLS)
         if protocol == "held-out":
             return float(np.exp(-self.score(X, y)))
         train: Sample = self._remembered("gg.BayesianCoClustering(…).fit(X, y) again")
@@ -370,8 +369,3 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
         moved = replace(both.take(test), modes=found.posterior.structure.columns())
         codes = [mode.encode(c[test]) for mode, c in zip(moved.modes, ids)]
         return float(np.exp(-predictive.log_density(found.posterior, moved, codes).mean()))
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise GinghamError(f"level={level} must lie strictly between 0 and 1.")

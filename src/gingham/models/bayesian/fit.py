@@ -21,7 +21,7 @@ from gingham.core.problem import Objective, Posterior, Problem, Structure, check
 from gingham.data import Sample
 from gingham.engine.place import USUAL_SWEEPS, Work, chosen
 from gingham.engine.project import project, project_cost
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedules import Constant, Schedule
@@ -82,10 +82,7 @@ class Variational:
     backend: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.approximation not in APPROXIMATIONS:
-            raise GinghamError(
-                f"approximation={self.approximation!r} is unknown; choose one of {', '.join(APPROXIMATIONS)}."
-            )
+        one_of("approximation", self.approximation, APPROXIMATIONS)
 
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT

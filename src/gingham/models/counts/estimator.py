@@ -25,7 +25,7 @@ from gingham.data.advice import advice_on
 from gingham.data.sample import Mode, Moments, need_unmasked
 from gingham.data.sources import is_stream, opened
 from gingham.engine.threads import one_blas_thread
-from gingham.errors import GinghamError, RefusedCertificate, positive_integer
+from gingham.errors import GinghamError, RefusedCertificate, one_of, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
@@ -215,8 +215,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         counts = self._first_counts(X, axes, weight, names)
         checkpoint.bound_to(self, *((counts.coords, counts.data) if isinstance(counts, CountTensor) else (counts,)))
-        if self.weighting not in WEIGHTINGS:
-            raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
+        one_of("weighting", self.weighting, WEIGHTINGS)
         for_sizes, for_starts = self._generator().spawn(2)
         solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol)
         if callback is None and self.verbose:

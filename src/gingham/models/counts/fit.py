@@ -19,7 +19,7 @@ from gingham.core.problem import Objective, Problem
 from gingham.data import Mode, Sample
 from gingham.engine.sweep import make_board
 from gingham.engine.threads import side_by_side
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Callback, Report, Restart, Trace, best_of, completed, ignore_progress
 from gingham.fitting.projection import Projection
@@ -78,8 +78,7 @@ class CountSolver:
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> CountBlocks:
         """Blocks of one start."""
-        if self.solver not in SOLVERS:
-            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+        one_of("solver", self.solver, SOLVERS)
         if not self.beta > 0:
             raise GinghamError(f"beta={self.beta} must be positive (np.inf leaves cluster sizes free).")
         labels = self._start(counts, n_clusters, rng, checkpoint.stage("start"))
@@ -228,8 +227,7 @@ def choose_n_clusters(
     out, gains a count over independence (higher is better); "certificate" values are certified code lengths (lower is
     better).
     """
-    if criterion not in CRITERIA:
-        raise GinghamError(f"criterion={criterion!r} is unknown; choose one of {', '.join(CRITERIA)}.")
+    one_of("criterion", criterion, CRITERIA)
     if criterion == "certificate" and not (counts.data == np.floor(counts.data)).all():
         raise GinghamError(
             "criterion='certificate' needs integer counts, because each counts as so many independent draws: give"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.errors import GinghamError
+from gingham.errors import one_of
 from gingham.lazy import lazy_module
 from gingham.models.counts.tensor import Counts, CountTensor
 
@@ -70,8 +70,7 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
         return rng.integers(0, k, n_rows)
     if start == "profiles":
         return profile_steps(counts, profile_seeds(counts, k, rng), k, 5)
-    if start != "merged":
-        raise GinghamError(f"start={start!r} is unknown; choose one of {', '.join(COUNT_STARTS)}, or give labels.")
+    one_of("start", start, COUNT_STARTS, ", or give labels")
     fine = finer(k, n_rows)
     if fine == k:
         return _row_start("profiles", counts, k, rng)

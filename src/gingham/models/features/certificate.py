@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from gingham.cards import certificate_card
 
-DRAWN = "the features were drawn independently of each other from those that could have been asked"
-UNUSED = "none of them was used to form the clusters"
+ASSUMPTIONS = (
+    "The features were drawn independently of each other from those that could have been asked.",
+    "None of them was used to form the clusters.",
+)
 
 
 @dataclass(frozen=True)
@@ -26,33 +28,35 @@ class UnobservedCertificate:
     delta: float
     n_labelled: int | None = None
 
-    def explain(self) -> str:
+    @property
+    def _claim(self) -> str:
         sure = f"with confidence {100 * (1 - self.delta):g} %"
         if self.n_labelled is None:
-            claim = (
+            return (
                 f"Knowing an instance's cluster tells at least {self.value:.4g} nats about a new feature, {sure}. On "
                 f"the {self.n_features} held-out features it told {self.empirical:.4g}; random clusters would seem to "
                 f"tell {self.chance:.4g}, and only the difference is information."
             )
-        else:
-            claim = (
-                f"Once {self.n_labelled} instances, drawn at random, are asked about a new feature, its value is "
-                f"predicted wrongly for at most {self.value:.4g} of the others on average, {sure}. On the "
-                f"{self.n_features} held-out features that more instances have it was {self.empirical:.4g}; the most "
-                f"frequent value among those asked is wrong for {self.chance:.4g}."
-            )
-        return f"{claim} It rests on: {DRAWN} [given], and {UNUSED} [given]."
+        return (
+            f"Once {self.n_labelled} instances, drawn at random, are asked about a new feature, its value is predicted "
+            f"wrongly for at most {self.value:.4g} of the others on average, {sure}. On the {self.n_features} held-out "
+            f"features that more instances have it was {self.empirical:.4g}; the most frequent value among those asked "
+            f"is wrong for {self.chance:.4g}."
+        )
+
+    def explain(self) -> str:
+        """The guarantee and what it rests on, in plain words."""
+        return "\n".join([self._claim, "It rests on:", *(f"  [given] {text}" for text in ASSUMPTIONS)])
 
     def _repr_html_(self) -> str:
         """A card for notebooks."""
-        return certificate_card(self.value, self.n_labelled is None, self.explain())
+        return certificate_card(
+            self.value, self.n_labelled is None, self._claim, [(text, "given") for text in ASSUMPTIONS]
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as a page shows them."""
-        assumptions = [
-            {"text": "The features are independent draws from all possible features.", "status": "given"},
-            {"text": "None of them was used to form the clusters.", "status": "given"},
-        ]
+        assumptions = [{"text": text, "status": "given"} for text in ASSUMPTIONS]
         loss = "information about a feature, nats" if self.n_labelled is None else "share of wrong values"
         return {
             "value": self.value, "empirical": self.empirical, "delta": self.delta, "n_observations": self.n_features,

@@ -13,7 +13,7 @@ from gingham.cells import CellModel, Logarithmic, Quadratic
 from gingham.core.problem import Objective, Posterior, Problem, Structure, find_posterior
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample, label_values, with_alphabet
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Callback, Restart, Solution, Trace, best_of
 from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior, random
@@ -53,10 +53,8 @@ class GraphFit:
     rounds: int = MOST_ROUNDS  # of splitting and merging at most, where the number of clusters is chosen
 
     def __post_init__(self) -> None:
-        if isinstance(self.start, str) and self.start not in STARTS:
-            raise GinghamError(
-                f"start={self.start!r} is unknown; choose one of {', '.join(STARTS)}, labels or a posterior."
-            )
+        if isinstance(self.start, str):
+            one_of("start", self.start, STARTS, ", labels or a posterior")
         if not self._searches and isinstance(self.start, str) and (self.solver.hard or self.n_clusters is None):
             raise GinghamError("start='soft' is for soft solvers and a given number of clusters.")
 

@@ -19,9 +19,9 @@ from gingham.core.problem import Objective, Posterior, Problem, information_term
 from gingham.data import Features
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.engine.place import USUAL_SWEEPS, Work, chosen
-from gingham.engine.project import project_cost, row_blocks
+from gingham.engine.project import project_cost, row_blocks, row_starts
 from gingham.engine.sweep import Visit, batch_size, move_in_batches
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Memory, Report, Solution, fixed_point, iterate, rng_state, settled
 from gingham.fitting.schedules import Constant, Down, Schedule, Up, make_schedule
@@ -75,10 +75,8 @@ def neighbours(sample: PairSample, features: Features) -> Neighbours:
     owner = np.concatenate([first, second])
     kept = np.abs(basis).sum(axis=1)[np.concatenate([slots, slots])] > 0  # a slot like an absent pair says nothing
     order = np.flatnonzero(kept)[np.argsort(owner[kept], kind="stable")]
-    indptr = np.zeros(sample.n_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner[kept], minlength=sample.n_nodes), out=indptr[1:])
     return Neighbours(
-        indptr,
+        row_starts(owner[kept], sample.n_nodes),
         np.concatenate([second, first])[order].astype(np.int32),
         np.concatenate([slots, inwards])[order].astype(np.int32),
         np.concatenate([values, values])[order],
@@ -134,9 +132,9 @@ def weighted_pairs(sample: PairSample) -> WeightedPairs:
     values = np.tile(labels, len(ends))
     small = sample.n_nodes <= 2**16  # these are sorted by their digits
     order = np.argsort(owner.astype(np.uint16) if small else owner, kind="stable")
-    indptr = np.zeros(sample.n_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner, minlength=sample.n_nodes), out=indptr[1:])
-    return WeightedPairs(indptr, other[order].astype(np.int32), values[order].astype(np.float64))
+    return WeightedPairs(
+        row_starts(owner, sample.n_nodes), other[order].astype(np.int32), values[order].astype(np.float64)
+    )
 
 
 PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
@@ -615,8 +613,7 @@ def make_solver(solver: object, max_iter: int, seed: int, positions: int) -> Gra
         made = replace(solver, seed=seed)
         if isinstance(made, NodeWise | Damped):
             made = replace(made, schedule=make_schedule(made.schedule))
-    elif isinstance(solver, str) and solver in SOLVERS:
-        made = replace(SOLVERS[solver], max_iter=max_iter, seed=seed)
     else:
-        raise GinghamError(f"solver={solver!r} is unknown; choose one of {', '.join(SOLVERS)}, or give a solver.")
+        one_of("solver", solver, SOLVERS, ", or give a solver")
+        made = replace(SOLVERS[str(solver)], max_iter=max_iter, seed=seed)
     return made if made.any_order or positions == 2 else Damped(max_iter=max_iter, seed=seed)

@@ -17,7 +17,7 @@ from gingham.core.tree import TreePosterior, need_tree, tree_of, unique_rows
 from gingham.data import Sample
 from gingham.engine.k_means import k_means
 from gingham.engine.threads import one_library_thread
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of
 from gingham.fitting.starts import Start
 
 TREE_STARTS = ("spectral", "agreement", "random")
@@ -31,10 +31,7 @@ def tree_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: n
     if isinstance(start, Posterior):
         return from_tree(problem, start)
     if isinstance(start, str):
-        if start not in TREE_STARTS:
-            raise GinghamError(
-                f"start={start!r} is unknown; choose one of {', '.join(TREE_STARTS)}, labels, or a tree."
-            )
+        one_of("start", start, TREE_STARTS, ", labels, or a tree")
         if start == "random":
             assign = [near(rng.integers(0, m, mode.n_items), m) for mode, m in zip(tree.modes, n_clusters)]
             assign = [np.eye(q.shape[1]) if mode in tree.frozen else q for mode, q in enumerate(assign)]

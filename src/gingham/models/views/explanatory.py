@@ -17,9 +17,10 @@ from gingham import storage
 from gingham.arrays import ArrayLike, Bools, Floats, Ints
 from gingham.certificates.clusters import ClusterCertificate, certify_clusters
 from gingham.data.adapt import frame_of
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of
 from gingham.models.base import Saved
 
+PAIRS = ("matched", "all")
 Memberships = ArrayLike | Sequence[ArrayLike]  # indicators of one view, or of several
 
 
@@ -209,8 +210,7 @@ class ExplanatoryClustering(Saved, BaseEstimator):
         return np.divide(votes, total, out=np.zeros_like(votes), where=total > 0)
 
     def _every_pair(self, indicators: Sequence[Bools] | Sequence[Floats]) -> bool:
-        if self.pairs not in ("matched", "all"):
-            raise GinghamError(f"pairs={self.pairs!r} is unknown: use 'matched' or 'all'.")
+        one_of("pairs", self.pairs, PAIRS)
         widths = {m.shape[1] for m in indicators}
         if self.pairs == "all":
             if len(indicators) != 2:

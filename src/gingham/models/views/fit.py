@@ -10,7 +10,7 @@ import numpy as np
 
 from gingham.arrays import Bools, Floats
 from gingham.data.views import Matrix
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, one_of
 from gingham.models.views import eigen
 from gingham.models.views.primal import parallel_sum_of_products
 from gingham.models.views.representations import Kernel, Representation, exact, primal
@@ -39,8 +39,7 @@ def represent(
     ``solver="auto"`` is exact up to 4000 objects and where a kernel is not linear; beyond, primal.
     """
     solver, n = settings.solver, views[0].shape[0]
-    if solver not in SOLVERS:
-        raise GinghamError(f"Unknown solver {solver!r}: use one of {', '.join(SOLVERS)}.")
+    one_of("solver", solver, SOLVERS)
     having = [np.ones(n, dtype=bool)] * len(views) if present is None else present
     curved = [kernel.name for kernel in kernels if not kernel.linear]
     if solver == "auto":
