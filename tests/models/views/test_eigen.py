@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models.views import eigen, primal
 from gingham.models.views import fit as multiview
-from gingham.models.views.fit import Settings, represent, solve
+from gingham.models.views.fit import represent, solve
 from gingham.models.views.representations import as_kernels
 
 
@@ -21,9 +21,8 @@ def related_views(n=120, widths=(6, 9, 7), shared=3, seed=0):
 
 
 def fitted(views, solver, kernel="linear", params=None, ridge=0.1, k=4, method=multiview.pairwise):
-    settings = Settings(solver)
-    representations = represent(views, as_kernels(kernel, params, len(views)), settings)
-    found = solve(representations, [ridge] * len(views), k, settings, method)
+    representations = represent(views, as_kernels(kernel, params, len(views)), solver)
+    found = solve(representations, [ridge] * len(views), k, 0, method)
     functions = [r.score_function(own) for r, own in zip(representations, found.coefficients)]
     return representations, SimpleNamespace(strengths=found.strengths, consensus=found.consensus, functions=functions)
 

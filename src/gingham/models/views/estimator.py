@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -100,23 +100,25 @@ class ViewsModel(Persistent):
             raise GinghamError(f"{matrices[0].shape[0]} object(s) cannot be correlated: three or more are needed.")
         kernels = as_kernels(self.kernel, self.kernel_params, len(matrices))
         ridges = self._ridges(len(matrices))
-        settings = self._settings()
+        if self.n_components is not None:
+            positive_integer("n_components", self.n_components, ", or None to choose it")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         having = None if has is None else list(has.T)
-        representations = multiview.represent(matrices, kernels, settings, having)
+        representations = multiview.represent(matrices, kernels, self.solver, having)
         self.choice_ = None
         n_components, self.ridge_ = self.n_components, ridges[0]
         if len(ridges) > 1 or n_components is None:
             tried = representations
             if representations[0].products is not None:  # too wide and too many: some objects choose
-                some = np.sort(np.random.default_rng(settings.seed).permutation(matrices[0].shape[0])[:CHOOSING])
+                some = np.sort(np.random.default_rng(seed).permutation(matrices[0].shape[0])[:CHOOSING])
                 parts = [matrix[some] for matrix in matrices]
                 having = None if having is None else [each[some] for each in having]
-                tried = multiview.represent(parts, kernels, replace(settings, solver="exact"), having)
+                tried = multiview.represent(parts, kernels, "exact", having)
             self.choice_ = heldout.choose(
-                tried, ridges, n_components, settings, type(self)._method, self.cv, self.weighting, checkpoint
+                tried, ridges, n_components, seed, type(self)._method, self.cv, self.weighting, checkpoint
             )
             self.ridge_, n_components = self.choice_.ridges, self.choice_.n_components
-        found = multiview.solve(representations, self.ridge_, n_components, settings, type(self)._method)
+        found = multiview.solve(representations, self.ridge_, n_components, seed, type(self)._method)
         self.n_components_ = n_components
         self.strengths_, self.consensus_ = found.strengths, found.consensus
         self._functions = tuple(r.score_function(own) for r, own in zip(representations, found.coefficients))
@@ -251,12 +253,6 @@ class ViewsModel(Persistent):
         if not all(ridge > 0 and np.isfinite(ridge) for ridge in given):
             raise GinghamError(f"ridge={self.ridge} must be positive: without it any two views correlate perfectly.")
         return [given]
-
-    def _settings(self) -> multiview.Settings:
-        if self.n_components is not None:
-            positive_integer("n_components", self.n_components, ", or None to choose it")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return multiview.Settings(self.solver, seed)
 
     def _scored(self, views: Sequence[TableLike | None], missing: bool = True) -> list[tuple[Any, Any]]:
         """(scores, view as given) of every view."""

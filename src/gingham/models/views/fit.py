@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -20,25 +19,17 @@ EXACT_UP_TO = 4000  # objects up to which solver="auto" holds kernels exactly
 NARROW = 1000  # linear views with at most so many features are held as dense features
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How the views are held, and the seed of the first Krylov block."""
-
-    solver: str = "auto"
-    seed: int = 0
-
-
-Method = Callable[[Sequence[Representation], Sequence[float], int, Settings], eigen.Components]
+Method = Callable[[Sequence[Representation], Sequence[float], int, int], eigen.Components]
 
 
 def represent(
-    views: Sequence[Matrix], kernels: Sequence[Kernel], settings: Settings, present: Sequence[Bools] | None = None
+    views: Sequence[Matrix], kernels: Sequence[Kernel], solver: str, present: Sequence[Bools] | None = None
 ) -> list[Representation]:
     """A representation of every view, of which ``present`` says which objects have it (all by default).
 
     ``solver="auto"`` is exact up to 4000 objects and where a kernel is not linear; beyond, primal.
     """
-    solver, n = settings.solver, views[0].shape[0]
+    n = views[0].shape[0]
     one_of("solver", solver, SOLVERS)
     having = [np.ones(n, dtype=bool)] * len(views) if present is None else present
     curved = [kernel.name for kernel in kernels if not kernel.linear]
@@ -54,7 +45,7 @@ def represent(
 
 
 def pairwise(
-    representations: Sequence[Representation], ridges: Sequence[float], n_components: int, settings: Settings
+    representations: Sequence[Representation], ridges: Sequence[float], n_components: int, seed: int
 ) -> eigen.Components:
     """Pairwise cluster analysis: the parallel sum."""
     present = [r.present for r in representations]
@@ -63,13 +54,13 @@ def pairwise(
         return eigen.parallel_sum(grams, ridges, n_components, present)
     products = [r.products for r in representations if r.products is not None]
     if products:
-        return parallel_sum_of_products(products, ridges, n_components, settings.seed)
+        return parallel_sum_of_products(products, ridges, n_components, seed)
     features = [r.features for r in representations if r.features is not None]
     return eigen.parallel_sum_of_features(features, ridges, n_components, present)
 
 
 def correlated(
-    representations: Sequence[Representation], ridges: Sequence[float], n_components: int, settings: Settings
+    representations: Sequence[Representation], ridges: Sequence[float], n_components: int, seed: int
 ) -> eigen.Components:
     """Multi-view kernel CCA, the block problem."""
     present = [r.present for r in representations]
@@ -91,7 +82,7 @@ def solve(
     representations: Sequence[Representation],
     ridges: Sequence[float],
     n_components: int,
-    settings: Settings,
+    seed: int,
     method: Method = pairwise,
 ) -> eigen.Components:
     """Components in units in which the consensus has mean square one over the training objects.
@@ -104,7 +95,7 @@ def solve(
             f"n_components={n_components} must lie between 1 and {limit}, "
             "the number of directions that these views have after centring."
         )
-    found = method(representations, ridges, n_components, settings)
+    found = method(representations, ridges, n_components, seed)
     spread = np.sqrt(np.mean(found.consensus**2, axis=0))
     tail = np.where(np.sum(found.consensus**3, axis=0) < 0, -1.0, 1.0)
     unit = tail / np.where(spread > 0, spread, 1.0)

@@ -13,7 +13,7 @@ from gingham.arrays import Floats, Ints
 from gingham.engine.threads import one_blas_thread, over_blocks
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
-from gingham.models.views.fit import Method, Settings, max_components, mean_correlations, solve
+from gingham.models.views.fit import Method, max_components, mean_correlations, solve
 from gingham.models.views.representations import Representation
 from gingham.models.views.retrieval import component_weights, mean_reciprocal_ranks
 
@@ -42,7 +42,7 @@ def choose(
     representations: Sequence[Representation],
     candidates: Sequence[tuple[float, ...]],
     n_components: int | None,
-    settings: Settings,
+    seed: int,
     method: Method,
     cv: int,
     weighting: float,
@@ -69,7 +69,7 @@ def choose(
         absent = [~r.present[test, None] for r in representations]
 
         def one(candidate: int) -> tuple[Floats, Floats]:
-            shared = solve(parts, candidates[candidate], tried, settings, method)
+            shared = solve(parts, candidates[candidate], tried, seed, method)
             scores = [
                 np.where(lacks, np.nan, score(own)) for lacks, score, own in zip(absent, scorers, shared.coefficients)
             ]
@@ -87,7 +87,7 @@ def choose(
 
     going: Sequence[int] = range(len(candidates))
     folds: list[dict[str, Floats]] = []
-    for number, (train, test) in enumerate(KFold(cv, shuffle=True, random_state=settings.seed).split(np.empty(n))):
+    for number, (train, test) in enumerate(KFold(cv, shuffle=True, random_state=seed).split(np.empty(n))):
         folds.append(checkpoint.stage(f"fold {number + 1}").result(partial(fold, train, test, going)))
         if not number:
             first = best_of(folds[0]["mates"])
