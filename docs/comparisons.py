@@ -95,14 +95,15 @@ def pages() -> Iterator[str]:
 
 ATTRIBUTES = {
     "digits: the digit": "the digit, from half of the pixels",
+    "digits: other pixels": "another pixel, from half of the pixels",
     "news: the topic": "the topic of a news text, from its words",
-    "movies: other stars": "rating of another movie (certified below)",
+    "movies: other stars": "rating of another movie, from half of the movies",
 }
 
 
 def new_attributes() -> Iterator[str]:
     """Errors of predictions of a new attribute from a few labels."""
-    methods = ("clusters", "five neighbours", "nearest neighbour", "logistic regression")
+    methods = ("clusters", "five neighbours", "nearest neighbour", "logistic regression", "most frequent")
     rows = []
     for key, title in ATTRIBUTES.items():
         for n, found in results("papers_new_attributes")[key]["error"].items():
