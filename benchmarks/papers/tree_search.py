@@ -101,6 +101,7 @@ def compared(d: int, n: int, density: bool, cases: int, seed: int) -> dict[str, 
         more = (
             {"loss": "density", "beta": 1.0} if density else {"loss": "zero-one", "alphabet": range(INNER), "n_init": 1}
         )
+        more["random_state"] = own
         train = (X[:n],) if density else (X[:n], y[:n])
         leaves = 4 if density else 3
 
