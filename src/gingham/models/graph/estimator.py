@@ -232,11 +232,7 @@ class GraphClustering(ClusterMixin, Persistent):
 
     def _predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """Expected weights; of edges that are there or not, the spread of a coin with that chance."""
-        mean = (
-            self.posterior_.predict(list(codes))
-            if self._degree_model is None
-            else self._degree_model.predict(list(codes))
-        )
+        mean = self._means(codes)
         label_values = getattr(self.posterior_.cells[0], "alphabet", None)
         if label_values is not None and set(label_values.values.tolist()) <= {0, 1}:
             chance = np.clip(mean, 0.0, 1.0)
@@ -353,10 +349,10 @@ class GraphClustering(ClusterMixin, Persistent):
 
     def predict(self, X: TableLike) -> Floats:
         """Expected weight of pairs of node ids, X of shape (P, 2), as the mean over Q; of edges, their chance."""
-        codes = self._codes(X)
-        if self._degree_model is not None:
-            return self._degree_model.predict(codes)
-        return self.posterior_.predict(codes)
+        return self._means(self._codes(X))
+
+    def _means(self, codes: Sequence[Ints]) -> Floats:
+        return (self.posterior_ if self._degree_model is None else self._degree_model).predict(list(codes))
 
     def predict_distribution(self, X: TableLike) -> Floats:
         """Distribution of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""

@@ -166,8 +166,8 @@ class TreeCoClustering(GridPredictor, GridModel, Persistent):
         if named_auto(self.merges):
             if cell.n_answers is None:
                 raise GinghamError("merges='auto' chooses by certificate: use a loss with finitely many answers.")
-            inner, tied = max(leaves) if self.n_inner is None else self.n_inner, self._tied(len(leaves))
-            choice = choose_tree(sample, cell, self.beta_, leaves, inner, tied, solver, rng, checkpoint)
+            width, tied = self._width(leaves), self._tied(len(leaves))
+            choice = choose_tree(sample, cell, self.beta_, leaves, width, tied, solver, rng, checkpoint)
             self.merges_: tuple[tuple[int | None, ...], ...] = choice.merges
             self._set_solution(choice.solution)
         else:
@@ -251,8 +251,7 @@ class TreeCoClustering(GridPredictor, GridModel, Persistent):
         stages = Stages(self.beta_, self.n_init, self.max_iter)
         leaves = expand_clusters(self.leaves, sample.shape, sample.n_observations)
         if named_auto(self.merges):
-            inner = max(leaves) if self.n_inner is None else self.n_inner
-            self.merges_ = choose_density_merges(sample, leaves, inner, replace(stages, n_init=1), rng)
+            self.merges_ = choose_density_merges(sample, leaves, self._width(leaves), replace(stages, n_init=1), rng)
             price = sequence_price(len(leaves), self.merges_)
             tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)), price)
         else:
@@ -292,12 +291,16 @@ class TreeCoClustering(GridPredictor, GridModel, Persistent):
                     modes[j] = shared
         return modes
 
+    def _width(self, leaves: Sequence[int]) -> int:
+        """Clusters of merges that are not given."""
+        return max(leaves) if self.n_inner is None else self.n_inner
+
     def _merges(self, leaves: Sequence[int]) -> tuple[tuple[int | None, ...], ...]:
         if not isinstance(self.merges, str):
             return tuple(tuple(merge) for merge in self.merges)
         if self.merges != "pairs":
             raise GinghamError(f"merges={self.merges!r} is unknown; give 'pairs', 'auto' or a sequence of merges.")
-        width = max(leaves) if self.n_inner is None else self.n_inner
+        width = self._width(leaves)
         top, merges = list(range(len(leaves))), []
         while len(top) > 2:
             pairs = [top[i : i + 2] for i in range(0, len(top), 2)]
