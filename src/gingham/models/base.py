@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -62,6 +62,8 @@ KEPT_WHERE_KNOWN = (
 DATA = ("_data", "_later", "_times", "_item_info")  # neither saved nor copied to other processes
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
+
+AnyModel = TypeVar("AnyModel")
 
 
 class Saved:
@@ -272,6 +274,16 @@ def learned_from(model: Persistent, sample: Sample) -> None:
         model._summary = model._extended_summary(model._summary, sample)
 
 
+def with_posterior(model: AnyModel, posterior: Posterior, problem: Problem | None = None) -> AnyModel:
+    """The same model with other memberships and answers; ``problem`` has the observations that decided them."""
+    new: Any = copy(model)
+    new.posterior_, new._summary, new._errors = posterior, None, None
+    if problem is not None:
+        learned_from(new, problem.samples[0])
+        new._data = problem.samples[0]
+    return cast("AnyModel", new)
+
+
 def forget_data(model: BaseEstimator) -> None:
     """Let go of the data of a fit; a summary that was made stays. Models of other libraries are left as they are."""
     if isinstance(model, Persistent):
@@ -455,13 +467,7 @@ class GridModel(TupleModel):
         )
 
     def _with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
-        """The same model with other memberships and answers; ``problem`` has the observations that decided them."""
-        new: Any = copy(self)
-        new.posterior_, new._summary, new._errors = posterior, None, None
-        if problem is not None:
-            learned_from(new, problem.samples[0])
-            new._data = problem.samples[0]
-        return new
+        return with_posterior(self, posterior, problem)
 
     def _extended_summary(self, summary: Summary, rows: Sample) -> Summary | None:
         modes, posterior = self._item_modes(), self.posterior_

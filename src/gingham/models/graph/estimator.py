@@ -29,6 +29,7 @@ from gingham.models.base import (
     predicted_by,
     stderr_progress,
     warn_of_unseen,
+    with_posterior,
 )
 from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
 from gingham.models.graph.fit import TINY, GraphFit, default_beta, graph_problem, search_problem
@@ -474,7 +475,7 @@ class GraphClustering(ClusterMixin, Persistent):
         problem = graph_problem(sample, self.posterior_.cells[0], float(self.beta_))
         search = PartitionSearch.of(search_problem(problem), self._degree_model is not None)
         labels, k = search.merge(self.labels_, limit)
-        new = self._with_posterior(hard_posterior(problem, labels, k)[0], problem)
+        new = with_posterior(self, hard_posterior(problem, labels, k)[0], problem)
         if self._degree_model is not None:
             new._degree_model = DegreeModel.of(sample, labels, k)
         return new
