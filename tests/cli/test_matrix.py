@@ -26,7 +26,7 @@ REFUSED = {
     ("predict", "ranking"): "gingham recommend",
     ("simplify", "ranking"): "fewer n_groups",
     ("simplify", "survey"): "Its layers add up",
-    ("predict", "survey"): "names a column 'question'",  # the table of the fit is wide
+    ("predict", "survey"): "needs a column 'question'",  # the table of the fit is wide
 }
 
 

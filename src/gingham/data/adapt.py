@@ -283,7 +283,7 @@ def from_frame(
 
 
 def from_matrix(matrix: MatrixLike, missing: str | None = None, names: Names = None) -> Tuples:
-    """The observed entries of a matrix or tensor as tuples of ids and their values.
+    """The observed entries of a matrix or tensor as rows of ids, and their values.
 
     Parameters
     ----------
@@ -578,7 +578,7 @@ def _category_columns(X: TableLike) -> list[AnyArray]:
 
 
 def from_anndata(data: Any, missing: str | None = None, layer: str | None = None) -> Tuples:
-    """Observed entries of an AnnData object as tuples (observation name, variable name) and values.
+    """The observed entries of an AnnData object as rows (observation name, variable name), and their values.
 
     Parameters
     ----------

@@ -112,6 +112,9 @@ def _read_text(data: bytes, separator: str | None, is_id: Callable[[str], bool],
     """A CSV or TSV file; the types of columns other than ids follow from all their values."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
+    if b"\0" in data[:4096]:
+        raise _unreadable(shown, "csv", "it holds binary data")
+    data.lstrip().partition(b"\n")[0].decode("utf-8")  # polars would take names of columns in another encoding
     separator = separator or separator_of(data)
     names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
     ids = {name: pl.String for name in names if is_id(name)}

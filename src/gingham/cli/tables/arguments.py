@@ -163,12 +163,13 @@ def parse_alphabet(listed: str, names: bool) -> AnyArray:
             raise GinghamError(
                 f"--alphabet {listed!r}: a range is written as 1..5, or with a step as 0..5:0.5."
             ) from None
-        n_values = (last - first) / apart + 1 if apart > 0 else 0.0
-        if not 1 <= n_values < MAX_LABELS + 1 or abs(n_values - round(n_values)) > 1e-9:
+        n_values = (last - first) / apart + 1 if apart > 0 and abs(last - first) < math.inf else 0.0
+        if not 1 <= n_values < MAX_LABELS + 1:
             raise GinghamError(
-                f"--alphabet {listed!r}: from {low} to {high} there must be a whole number of steps, and 1 to "
-                f"{MAX_LABELS:,} values."
+                f"--alphabet {listed!r} has {max(n_values, 0):,.0f} values; 1 to {MAX_LABELS:,} are taken."
             )
+        if abs(n_values - round(n_values)) > 1e-9:
+            raise GinghamError(f"--alphabet {listed!r}: from {low} to {high} is not a whole number of steps of {step}.")
         return scale(first, last, apart)
     parts = [part.strip() for part in listed.split(",") if part.strip()]
     if not parts:
