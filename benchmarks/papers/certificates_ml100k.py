@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import common
 from gingham import CoClusteringRegressor, Committee, certify, certify_predictions
-from gingham.certificates.certify import posterior_of, sample_of, stated_cell
+from gingham.certificates.observed import posterior_of, sample_of, stated_labels
 from gingham.certificates.split import certify_prior, random_parts
 
 LONG = "its certificates of committees take over half an hour"
@@ -109,7 +109,7 @@ def with_split(train: tuple, test: tuple, part: slice = slice(None)) -> dict[str
     for size, beta, fraction in SPLITS[part]:
         first, second = (part.rows for part in random_parts(len(train[1]), None, fraction, 0))
         posterior = posterior_of(regressor(size, beta).fit(train[0][first], train[1][first]))
-        _, statement = stated_cell(posterior.cells[0], None)
+        statement = stated_labels(posterior.cells[0], None)
         sample = sample_of(posterior, train[0][second], train[1][second], None, 0)
         rows.append(certify_prior(posterior, sample, DELTA, statement, UNION))
     best = int(np.argmin([c.value for c in rows]))

@@ -881,7 +881,12 @@ for (_group, _title), _fails in SIMULATED.items():
 
 def main() -> None:
     args = arguments(__doc__ or "", name="attacks", options=options)
-    results = {key: value for key, value in previous(args).items() if key != "summary"}
+    now = {(attack.group, attack.title) for attack in ATTACKS}
+    results = {
+        group: {title: row for title, row in by.items() if (group, title) in now}
+        for group, by in previous(args).items()
+        if group != "summary"
+    }
     seconds: dict[str, float] = {}
     with clock(seconds):
         for at, attack in enumerate(ATTACKS):

@@ -555,6 +555,11 @@ def test_clusters_that_were_handed_in_as_fixed_are_given_and_not_paid(fitted):
     told = [one for one in certified((0,)).assumptions if one.code == "clusters fixed beforehand"]
     assert [(one.status, one.facts["names"]) for one in told] == [("given", ["users"])]
     assert certified(()).value > 0.5
+    structure = Structure(modes, ((0, 1),), (0,))
+    grid = Posterior(structure, (cell,), assigns, (np.array([[0], [1]]),))
+    rows = np.column_stack([np.arange(300), np.zeros(300, int)])
+    density = certify(grid, rows, bound="density", population=(300, 1))
+    assert "clusters fixed beforehand" in {one.code for one in density.assumptions}
     for plain in (certified(()), certified((0,), np.eye(300))):
         assert "clusters fixed beforehand" not in {one.code for one in plain.assumptions}
 

@@ -30,6 +30,7 @@ from gingham.certificates.divergence import ball_maxima, ball_maximum
 from gingham.certificates.observed import (
     Population,
     check_items,
+    fixed_clusters,
     in_full_precision,
     rows_as_draws,
     stated_population,
@@ -128,17 +129,17 @@ def of_density(
     concentration = ln_shtarkov(counts.size, n)
     epsilon = (price.total + concentration + share) / n
     terms = {**price.terms, f"concentration ln C({counts.size}, N)": concentration}
-    cell_part, cells = _best_cells(counts / n, epsilon)
+    cell_part, cells = _best_smoothing(counts.ravel() / n, epsilon)
     parts, items = [], []
     for i, q in enumerate(assigns):
         observed = np.bincount(sample.codes[i], sample.weights, minlength=len(q)) / n
         ln_c = ln_shtarkov(len(q), n)
         terms[f"{names[i]}: concentration ln C({len(q)}, N)"] = ln_c
-        value, smooth = _best_items(observed, q, (ln_c + share) / n)
+        value, smooth = _best_smoothing(observed, (ln_c + share) / n, q)
         parts.append(value)
         items.append(smooth)
     terms[f"confidence ln {d + 1}/δ, {d + 1} times"] = (d + 1) * share
-    density = CoClusterDensity(assigns, cells, tuple(items))
+    density = CoClusterDensity(assigns, cells.reshape(counts.shape), tuple(items))
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     empirical = float(-(weights @ density.log_density(sample.codes)) / n)
     certificate = code_length_certificate(
@@ -148,7 +149,7 @@ def of_density(
         n,
         terms,
         {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
-        rows_as_draws(sample),
+        (*rows_as_draws(sample), *fixed_clusters(posterior, modes)),
         fixed=given("population", sizes={name: len(q) for name, q in zip(names, assigns)}),
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code "
         "length is at most the largest mean of −ln p̃(c) over the cell distributions that the sample allows, plus, "
@@ -177,21 +178,14 @@ def _check_leaves(tree: Tree, population: Population | None) -> None:
         )
 
 
-def _best_cells(observed: Floats, epsilon: float) -> tuple[float, Floats]:
-    """The smoothing of the cells with the lowest largest mean code length."""
-    flat = observed.ravel()
-    smooth = _smoothed(flat)
-    values = ball_maxima(flat, -np.log(smooth), epsilon)
-    best = int(values.argmin())
-    return float(values[best]), smooth[best].reshape(observed.shape)
-
-
-def _best_items(observed: Floats, assign: Floats, epsilon: float) -> tuple[float, Floats]:
-    """The same for the items of one mode, given what their clusters take back."""
+def _best_smoothing(observed: Floats, epsilon: float, assign: Floats | None = None) -> tuple[float, Floats]:
+    """The smoothing with the lowest largest mean code length; of items (``assign``) their clusters take some back."""
     smooth = _smoothed(observed)
-    clusters = smooth @ assign
-    log_clusters = np.log(clusters, out=np.zeros_like(clusters), where=clusters > 0)  # dead: q = 0 there
-    values = ball_maxima(observed, -np.log(smooth) + log_clusters @ assign.T, epsilon)
+    lengths = -np.log(smooth)
+    if assign is not None:
+        clusters = smooth @ assign
+        lengths += np.log(clusters, out=np.zeros_like(clusters), where=clusters > 0) @ assign.T  # dead: q = 0 there
+    values = ball_maxima(observed, lengths, epsilon)
     best = int(values.argmin())
     return float(values[best]), smooth[best]
 

@@ -335,15 +335,21 @@ def coverage(posterior: Posterior, relation: int, population: Population | None 
     places = dict.fromkeys(posterior.structure.column_modes(relation))
     if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in places):
         found.append(checked("urn"))
-    # Nothing is paid for clusters that were not learned; that every item is its own one says nothing of the rows.
-    fixed = [mode for mode in places if mode in posterior.structure.frozen and not _is_identity(posterior.assign[mode])]
-    found += [given("clusters fixed beforehand", names=[modes[mode].name for mode in fixed])] if fixed else []
-    return tuple(found)
+    return (*found, *fixed_clusters(posterior, places))
 
 
-def _is_identity(assign: Floats) -> bool:
-    n, m = assign.shape
-    return n == m and bool((on_host(assign) == np.eye(n)).all())
+def fixed_clusters(posterior: Posterior, places: Iterable[int]) -> tuple[Assumption, ...]:
+    """What has to be believed of clusters that were not learned, for which nothing is paid.
+
+    That every item is a cluster of its own says nothing of the rows.
+    """
+    frozen = [mode for mode in places if mode in posterior.structure.frozen]
+    names = [
+        posterior.structure.modes[mode].name
+        for mode in frozen
+        if not np.array_equal(on_host(posterior.assign[mode]), np.eye(len(posterior.assign[mode])))
+    ]
+    return (given("clusters fixed beforehand", names=names),) if names else ()
 
 
 def source(posterior: Posterior, relation: int, sample: Sample, *drawn: Assumption) -> tuple[Assumption, ...]:

@@ -197,17 +197,16 @@ class Progressive:
         y = np.repeat(weights, sizes) * x
         nu = max(self.nu, LEAST_NU * float(weights.max()))
         missing = 1.0 - float(members[met].sum())
-        bound = min(1.0, missing - nu * expm1((float(np.log1p(-y / nu).sum()) - self.price) / n))
-        return self._certificate(bound, float(y.mean()) / max(1.0 - missing, 1e-12), n)
+        bound = missing + progressive_bound(float(np.log1p(-y / nu).sum()), n, nu, self.price)
+        return self._certificate(min(1.0, bound), float(y.mean()) / max(1.0 - missing, 1e-12), n)
 
     @property
     def certificate(self) -> Certificate:
         """The guarantee for all tests so far."""
-        n, price = self.n_observations, self.price
+        n = self.n_observations
         if n < 1:
             raise RefusedCertificate("No observation has been tested yet: there is nothing to certify.")
-        bound = progressive_bound(self.log_total, n, self.nu, price)
-        return self._certificate(bound, self.total / n, n)
+        return self._certificate(progressive_bound(self.log_total, n, self.nu, self.price), self.total / n, n)
 
     def with_references(self, tests: Sequence[ArrayLike]) -> Certificate:
         """The guarantee from losses of references and members, see `combined_losses`; it ends the stream.
@@ -225,9 +224,9 @@ class Progressive:
         if not sizes or sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
             raise GinghamError("Each reference is tested on more draws than the next one, and the members on some.")
         self.ended = True
-        y, price = combined_losses(scaled), self.price
+        y = combined_losses(scaled)
         many = len(y) / sizes[-1]
-        mean = -self.nu * expm1((float(np.log1p(-y / self.nu).sum()) - price) / len(y))
+        mean = progressive_bound(float(np.log1p(-y / self.nu).sum()), len(y), self.nu, self.price)
         found = self._certificate(min(1.0, many * mean), many * float(y.mean()), len(y))
         parameters = {**found.parameters, "references": len(sizes) - 1, "tested": sizes[-1]}
         assumptions = found.assumptions if ALL_ALIKE in found.assumptions else (ALL_ALIKE, *found.assumptions)

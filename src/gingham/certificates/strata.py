@@ -82,21 +82,11 @@ class Strata:
         found, counts = np.unique(names, return_counts=True)
         return {str(name): float(count / len(names)) for name, count in zip(found, counts)}
 
-    def table(self) -> list[list[str]]:
-        """The rows of a table for people: stratum, loss observed, guaranteed, tests."""
-        return [
-            [
-                one.name,
-                "–" if one.empirical is None else f"{one.empirical:.4g}",
-                f"{one.value:.4g}",
-                f"{one.n_observations:,}",
-            ]
-            for one in self.parts
-        ]
-
     def __str__(self) -> str:
-        head = ["stratum", "observed", "at most", "tests"]
-        rows = [head, *self.table()]
+        rows = [["stratum", "observed", "at most", "tests"]]
+        for one in self.parts:
+            observed = "–" if one.empirical is None else f"{one.empirical:.4g}"
+            rows.append([one.name, observed, f"{one.value:.4g}", f"{one.n_observations:,}"])
         widths = [max(map(len, column)) for column in zip(*rows)]
         return "\n".join(
             "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
