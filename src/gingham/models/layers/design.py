@@ -141,6 +141,7 @@ MORE_CHAINS, CLASS_BURN_IN, CLASS_SWEEPS = 6, 0.5, 0.8
 OWN_CELLS = 0.2  # variance of their cells in units of the noise
 PERIODS = 8  # of time, in which targets have clusters of their own in some layers
 DIVIDED = 0.25  # share of these layers
+CLASS_WINDOW_ROWS = 4  # that the narrowest windows of time hold: a class says less than a number
 
 
 class Design(NamedTuple):
@@ -229,7 +230,7 @@ def make_problem(
         if own_classes and dated is not None:
             layers = divided(layers, codes, dated)
     baskets = {layer.basket: basket_of(*layer.basket_key) for layer in layers}
-    widths = () if dated is None else window_widths(codes[0], dated)
+    widths = () if dated is None else window_widths(codes[0], dated, CLASS_WINDOW_ROWS if own_classes else 1)
     return LayerProblem(
         n_items=shape,
         codes=codes,
@@ -305,15 +306,18 @@ def divided(layers: Sequence[LayerPlan], codes: Ints, times: Floats) -> list[Lay
     return found
 
 
-def window_widths(users: Ints, times: Floats) -> tuple[float, ...]:
-    """Widths of time windows: an eighth of the whole time, an eighth of that, and so on, while they hold two rows."""
+def window_widths(users: Ints, times: Floats, n_gaps: int = 1) -> tuple[float, ...]:
+    """Widths of time windows: an eighth of the whole time, an eighth of that, and so on.
+
+    The narrowest are as wide as the shortest time between two rows of a user, or ``n_gaps`` times that.
+    """
     span = float(times.max() - times.min())
     gaps = np.diff(times)[np.diff(users) == 0]
     gaps = gaps[gaps > 0]
     widths: list[float] = []
     while span > 0 and len(gaps) and len(widths) < MOST_WIDTHS:
         span /= WINDOW_RATIO
-        if widths and span < float(gaps.min()):
+        if widths and span < n_gaps * float(gaps.min()):
             break
         widths.append(span)
     return tuple(widths[::-1])

@@ -459,7 +459,7 @@ class Recorder:
         problem = self.problem
         stacked = {name: np.array([one[name] for one in self.kept]) for name in self.kept[0]}
         windows = None
-        if problem.windows:
+        if problem.times is not None and problem.windows:
             offsets = np.concatenate([total / self.n_windows for total in self.window_sums]).astype(np.float32)
             windows = Windows(
                 problem.codes[0], problem.times, problem.origin, np.array(problem.windows),

@@ -737,7 +737,7 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
     ----------
     n_layers, n_clusters, baskets, side, time, effort, sampler, backend, n_jobs, random_state
         See :class:`LayeredCoClusteringRegressor`. With ``n_clusters="auto"``, where one of two modes has few items with
-        many rows each (senators, questions), a cluster for each of them and three clusters of the other mode are tried.
+        many rows each (senators, questions), a cluster for each of them and four clusters of the other mode are tried.
     alphabet : sequence, optional
         All classes, of ordered ones in rising order; by default those of the labels.
     ordered : bool
@@ -827,7 +827,7 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
         found = [(fit.held, fit.temperature) for fit in fits if fit.held is not None]
         if len(found) == len(fits):
             rows = found[0][0].rows
-            chances = self._combined([probabilities_of(held.below, by) for held, by in found])
+            chances = self._combined([held.probabilities(by) for held, by in found])
             self._held = problem.codes[:, rows], chances, problem.labels[rows]
             said = chances[np.arange(len(rows)), problem.labels[rows].astype(np.int64)]
             self._least = least_probabilities(said, counts_of(problem)[rows])

@@ -55,10 +55,8 @@ OWN_SWEEPS = 120  # such sweeps where items have clusters of their own: they set
 LEAST_NOISE = 0.25  # σ² as a share of the error, at least: a chain that explains more has not settled
 COOLING = 10  # sweeps in which a chain's noise falls to its value; chains that start at it may get stuck
 SLOW_COOLING = 0.8  # the same as a share of the burn-in, where labels are classes and items have clusters of their own
-KEEP_EVERY, FEWEST_DRAWS = (
-    3,
-    10,
-)  # successive sweeps are alike, so every third is kept, and ten draws per chain at least
+# Successive sweeps are alike, so every third is kept, and ten draws per chain at least.
+KEEP_EVERY, FEWEST_DRAWS = 3, 10
 MOST_BYTES = 2**30  # of all kept draws; fewer are kept where there would be more
 FEW_ROWS = 2_000  # below this number, chains run one after another: on threads they would wait for Python
 SAMPLED_ROWS = 100_000  # on which designs are compared
@@ -194,10 +192,13 @@ class HeldOut:
             mean = values[-1] - self.below @ np.diff(values) / self.n_sweeps
         return float(np.average((problem.labels[self.rows] - mean) ** 2, weights=counts_of(problem)[self.rows]))
 
+    def probabilities(self, temperature: float = 1.0) -> Floats:
+        """Probabilities of the labels, (rows, K)."""
+        return probabilities_of(self.below / self.n_sweeps, temperature)
+
     def log_loss(self, problem: LayerProblem) -> float:
         """Mean log loss of the probabilities of the labels."""
-        chances = probabilities_of(self.below / self.n_sweeps)
-        own = chances[np.arange(len(self.rows)), problem.label_codes[self.rows]]
+        own = self.probabilities()[np.arange(len(self.rows)), problem.label_codes[self.rows]]
         return float(np.average(-np.log(np.maximum(own, LEAST_CHANCE)), weights=counts_of(problem)[self.rows]))
 
     def variance(self, problem: LayerProblem) -> float:
@@ -307,15 +308,13 @@ def fit_chains(
     judged = HeldOut.joined([one for _, one in sorted(found.items(), key=itemgetter(0)) if one is not None])
     if judged is None:
         return LayerFit(join(done), noise, noise, uncalibrated_intervals(), 1.0, cut)
-    rows = judged.rows
-    total, squares, below = (part / judged.n_sweeps for part in (judged.total, judged.squares, judged.below))
-    intervals = calibrated(problem, rows, total, noise + np.maximum(squares - total**2, 0.0), below)
+    rows, n = judged.rows, judged.n_sweeps
+    mean, below = judged.total / n, judged.below / n
+    intervals = calibrated(problem, rows, mean, noise + np.maximum(judged.squares / n - mean**2, 0.0), below)
     temperature = 1.0
     if problem.label_values is not None:
         temperature = best_temperature(below, problem.label_codes[rows], counts_of(problem)[rows])
-    return LayerFit(
-        join(done), noise, judged.error(problem), intervals, temperature, cut, HeldOut(rows, total, squares, below)
-    )
+    return LayerFit(join(done), noise, judged.error(problem), intervals, temperature, cut, judged)
 
 
 def _bytes_of_draw(problem: LayerProblem) -> int:
