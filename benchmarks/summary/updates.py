@@ -5,7 +5,7 @@ counted are runs in which anything is called proven (at most 5 % are allowed). *
 counted are those that are found, and false ones beside them. *Split*: half of a group changes its taste. The same
 mechanism serves labels in a checkerboard, counts, graphs, rankings, and the summaries of layered models.
 
-*Timeline*: votes of four sessions, each with motions of its own; a tenth of the members are moderates who side with
+*Timeline*: votes of three sessions, each with motions of its own; a tenth of the members are moderates who side with
 either group. Nothing changes, or two members change sides after the second session.
 """
 
@@ -29,7 +29,7 @@ from gingham.summary.timeline import timeline
 FIGURES = {"runs with a false change, share": "*/null/share", "planted movers found, share": "*/moved/found"}
 ROWS, COLUMNS, MOVERS, SPLIT = 60, 40, 3, 9
 RUNS = {"checkerboard": 200, "counts": 200, "graph": 200, "ranking": 200, "layers": 20, "timeline": 200}
-SESSIONS, VOTERS, MOTIONS, MODERATES = 4, 40, 100, 4
+SESSIONS, VOTERS, MOTIONS, MODERATES = 3, 30, 80, 3
 
 
 def groups(n, k, change, rng):
@@ -101,7 +101,7 @@ def over_time(change, seed):
     moderates, movers = members[:MODERATES], members[MODERATES : MODERATES + (2 if change == "moved" else 0)]
     fits = {}
     for session in range(SESSIONS):
-        if session == 2:
+        if session == SESSIONS - 1:
             side = np.where(np.isin(np.arange(VOTERS), movers), 1 - side, side)
         u, i = np.nonzero(rng.random((VOTERS, MOTIONS)) < 0.9)
         agrees = np.where(np.isin(u, moderates), 0.5, np.where(side[u] == i % 2, 0.9, 0.15))
@@ -126,7 +126,7 @@ def judged(family, change, seed):
     side = next(iter(steps[0].matched))
     told = {
         at
-        for step, changes in enumerate(steps) if len(steps) == 1 or step == 1
+        for step, changes in enumerate(steps) if step == len(steps) - 1
         for one in changes.proven if one.kind == "moved" and one.side == side
         for at in one.positions
     }  # fmt: skip

@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -135,15 +135,12 @@ class Changes:
     changes : tuple of Change, the proven ones first
     matched : mapping from the name of a side to an int array
         For each group after, its number (from 0) before; −1 where it has none.
-    n_candidates : int
-        Changes that were tested, by which p is multiplied.
     alpha : float
         The chance that anything is called proven although the rows come from an unchanged source is at most this.
     """
 
     changes: tuple[Change, ...]
     matched: dict[str, Ints]
-    n_candidates: int
     alpha: float = ALPHA
 
     @property
@@ -152,19 +149,11 @@ class Changes:
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A frame with one row per change: change, side, items, names, before, after, p, verdict."""
-        return frame_of(
-            {
-                "change": [c.kind for c in self.changes],
-                "side": [c.side for c in self.changes],
-                "items": [len(c.items) for c in self.changes],
-                "names": [", ".join(c.items) for c in self.changes],
-                "before": [c.before for c in self.changes],
-                "after": [c.after for c in self.changes],
-                "p": [c.p for c in self.changes],
-                "verdict": [c.verdict for c in self.changes],
-            },
-            backend,
-        )
+        names = ("change", "side", "items", "names", "before", "after", "p", "verdict")
+        rows = [
+            (c.kind, c.side, len(c.items), ", ".join(c.items), c.before, c.after, c.p, c.verdict) for c in self.changes
+        ]
+        return frame_of({name: [row[at] for row in rows] for at, name in enumerate(names)}, backend)
 
     def __str__(self) -> str:
         kept = sum(int((same >= 0).sum()) for same in self.matched.values())
@@ -532,28 +521,25 @@ def changes_over_time(fits: Sequence[Fit], *, alpha: float = ALPHA, seed: int = 
     return [_changes(a, b, tested, alpha) for a, b, *tested in zip(fits, fits[1:], *splits)]
 
 
-class Tested(NamedTuple):
-    """Evidence for the candidates of a step, by what they are known by, and the number of candidates in all steps."""
-
-    found: dict[tuple[int, str, int, int, int], tuple[Evidence, Difference]]
-    n: int
+Key: TypeAlias = tuple[int, str, int, int, int]  # what a candidate is known by, see `_key`
+Tested: TypeAlias = dict[Key, tuple[Evidence, Difference]]
 
 
 def _tested(
     steps: Sequence[tuple[Fit, Fit, Mapping[int, Trial]]], rng: np.random.Generator, alpha: float
 ) -> list[Tested]:
-    """The evidence for all candidates of all steps, by one choice of the rows that are kept back."""
+    """The evidence for the candidates of every step, over how many there are in all steps."""
     candidates = []
     for step, (before, after, trials) in enumerate(steps):
         sides = (groups_of(before.summary), groups_of(after.summary))
         for at, trial in trials.items():
             matching = matched_groups(sides[0][at], trial.before), matched_groups(sides[1][at], trial.after)
             candidates += [(step, _key(at, one, *matching), trial, one) for one in trial.candidates()]
-    n, found = len(candidates), [Tested({}, len(candidates)) for _ in steps]
+    n, found = len(candidates), [Tested() for _ in steps]
     for step, key, trial, one in candidates:
-        found[step].found[key] = (
-            trial.evidence(one, alpha / n, rng), Difference(one.kind, one.items, *key[3:])
-        )  # fmt: skip
+        shown, always = trial.evidence(one, alpha / n, rng)
+        paid = Evidence(shown - float(np.log(n)), always - float(np.log(n)))
+        found[step][key] = paid, Difference(one.kind, one.items, *key[3:])
     return found
 
 
@@ -567,10 +553,10 @@ def _changes(before: Fit, after: Fit, splits: Sequence[Tested], alpha: float) ->
     if [side.mode.name for side in sides[0]] != [side.mode.name for side in sides[1]]:
         names = ("; ".join(side.mode.name for side in part) for part in sides)
         raise GinghamError(f"The two models have different sides ({' and '.join(names)}): they cannot be compared.")
-    tested = {key: one for split in splits for key, (_, one) in split.found.items()}
+    tested = {key: one for split in splits for key, (_, one) in split.items()}
 
-    def p_of(key: tuple[int, str, int, int, int], which: int) -> float:
-        each = [split.found[key][0][which] - np.log(split.n) for split in splits if key in split.found]
+    def p_of(key: Key, which: int) -> float:
+        each = [split[key][0][which] for split in splits if key in split]
         return min(1.0, float(np.exp(np.log(len(splits)) - logsumexp(each)))) if each else 1.0
 
     matching, found = [matched_groups(a, b) for a, b in zip(*sides)], []
@@ -595,11 +581,10 @@ def _changes(before: Fit, after: Fit, splits: Sequence[Tested], alpha: float) ->
             )  # fmt: skip
     order = {"proven": 0, "correction": 1, "not proven": 2}
     found.sort(key=lambda one: (order[one.verdict], one.kind == "moved", one.p))
-    n = max((split.n for split in splits), default=0)
-    return Changes(tuple(found), {a.mode.name: same for a, same in zip(sides[0], matching)}, n, alpha)
+    return Changes(tuple(found), {a.mode.name: same for a, same in zip(sides[0], matching)}, alpha)
 
 
-def _key(at: int, one: Difference, as_before: Ints, as_after: Ints) -> tuple[int, str, int, int, int]:
+def _key(at: int, one: Difference, as_before: Ints, as_after: Ints) -> Key:
     """What a change is known by in the full fits: an item with both groups, a group that came, a group that went."""
     a, b = (int(as_before[one.before]) if one.before >= 0 else -1), (int(as_after[one.after]) if one.after >= 0 else -1)
     if one.kind == "moved":

@@ -71,6 +71,11 @@ class Baskets:
         """How many users took each item, shape (n_items,)."""
         return np.bincount(self.taken.indices, minlength=self.n_items).astype(np.float64)
 
+    @property
+    def owners(self) -> Ints:
+        """The user of each stored entry of ``taken``."""
+        return np.repeat(np.arange(self.n_users), np.diff(self.taken.indptr))
+
     def power(self, exponent: float) -> Floats:
         """|N(u)|^exponent, shape (n_users,); an empty basket counts as one item."""
         return np.maximum(self.sizes, 1.0) ** exponent
@@ -85,13 +90,11 @@ class Baskets:
 
     def without(self, items: Ints) -> Baskets:
         """The same baskets without some items, which keep their columns."""
-        users = np.repeat(np.arange(self.n_users), np.diff(self.taken.indptr))
-        return self._part(users, ~np.isin(self.taken.indices, items))
+        return self._part(self.owners, ~np.isin(self.taken.indices, items))
 
     def hide(self, rng: np.random.Generator, share: float = HIDDEN) -> tuple[Baskets, Baskets]:
         """Two parts: what is kept, and of each user ⌊share · |N(u)|⌋ items drawn at random, which are hidden."""
-        sizes = np.diff(self.taken.indptr)
-        users = np.repeat(np.arange(self.n_users), sizes)
+        sizes, users = np.diff(self.taken.indptr), self.owners
         order = np.lexsort((rng.random(len(users)), users))
         hidden = np.zeros(len(users), dtype=bool)
         hidden[order] = np.arange(len(users)) - self.taken.indptr[users] < np.floor(share * sizes)[users]
@@ -102,3 +105,9 @@ class Baskets:
         return Baskets(
             sparse.csr_array((self.taken.data[chosen], self.taken.indices[chosen], starts), shape=self.taken.shape)
         )
+
+
+def membership(labels: Ints, n_groups: int, values: Floats | None = None) -> sparse.csr_array:
+    """Items × groups, with a value (1 by default) where an item belongs to the group."""
+    values = np.ones(len(labels), np.float32) if values is None else values
+    return sparse.csr_array((values, labels, np.arange(len(labels) + 1)), shape=(len(labels), n_groups))

@@ -11,7 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 from gingham.arrays import Floats, Ints
 from gingham.engine.k_means import k_means
 from gingham.engine.threads import one_blas_thread, one_library_thread
-from gingham.models.ranking.baskets import Baskets
+from gingham.models.ranking.baskets import Baskets, membership
 from gingham.models.ranking.kernels import gram, grams
 from gingham.storage import savable
 
@@ -45,11 +45,9 @@ class BasketBoard:
 
 def features(baskets: Baskets, labels: Ints, n_clusters: int) -> sparse.csr_array:
     """|N(u)|^SCALE |N(u) ∩ c| and a last column of ones, shape (n_users, n_clusters + 1)."""
-    n, m = baskets.n_users, baskets.n_items
-    members = sparse.csr_array((np.ones(m, np.float32), labels, np.arange(m + 1)), shape=(m, n_clusters))
-    counts = sparse.csr_array(baskets.taken @ members)
+    counts = sparse.csr_array(baskets.taken @ membership(labels, n_clusters))
     counts.data *= np.repeat(baskets.power(SCALE), np.diff(counts.indptr)).astype(np.float32)
-    ones = sparse.csr_array(np.ones((n, 1), dtype=np.float32))
+    ones = sparse.csr_array(np.ones((baskets.n_users, 1), dtype=np.float32))
     return sparse.csr_array(sparse.hstack([counts, ones], format="csr"))
 
 
@@ -88,7 +86,7 @@ class Equations:
         scale = baskets.power(SCALE)
         rows = features(baskets, labels, int(labels.max()) + 1)
         wanted = baskets.taken if len(targets) == baskets.n_items else baskets.of_items(targets).taken
-        owners = np.repeat(np.arange(baskets.n_users), np.diff(wanted.indptr))
+        owners = Baskets(wanted).owners
         right, change = grams(wanted, rows, weights, -weights * scale)
         return cls(
             labels,
@@ -96,8 +94,10 @@ class Equations:
             gram(rows, rows, weights).astype(np.float64),
             right,
             change,
-            _sums(wanted.indices, (weights * scale)[owners], len(targets)),
-            _sums(wanted.indices, (weights * scale**2)[owners], len(targets)),
+            *(
+                np.bincount(wanted.indices, value[owners], len(targets)).astype(np.float64)
+                for value in (weights * scale, weights * scale**2)
+            ),
         )
 
     def solve(self, penalty: float) -> BasketBoard:
@@ -112,10 +112,6 @@ class Equations:
                     inverse, self.own[part], self.right[part], self.change[part], self.first[part], self.second[part]
                 )
         return BasketBoard(self.labels, np.ascontiguousarray(found[:, :k].T), found[:, k].copy(), self.square)
-
-
-def _sums(places: Ints, values: Floats, n: int) -> Floats:
-    return np.bincount(places, values, n).astype(np.float64)
 
 
 def fit_board(baskets: Baskets, labels: Ints, penalty: float, targets: Ints | None = None) -> BasketBoard:
@@ -164,8 +160,7 @@ class Board:
         rows = features(baskets, self.basket_group, k)[:, :k]
         pulls = np.asarray(rows @ self.table)
         scores: Floats = pulls[:, self.target_group] * self.size + self.intercept
-        users = np.repeat(np.arange(baskets.n_users), np.diff(baskets.taken.indptr))
-        items = baskets.taken.indices
+        users, items = baskets.owners, baskets.taken.indices
         own = self.table[self.basket_group[items], self.target_group[items]] * self.size[items]
         scores[users, items] -= baskets.power(SCALE)[users] * own
         return scores
@@ -187,7 +182,7 @@ def readable(baskets: Baskets, board: BasketBoard, n_groups: int, rng: np.random
         kept = slice(max(k - DIRECTIONS, 0), k)
         effect = (np.sqrt(np.maximum(values[kept], 0.0)) * vectors[:, kept]).T @ columns
         labels = _grouped(effect.T, size**2, n_groups, rng)
-    members = _members(labels, size)
+    members = membership(labels, int(labels.max()) + 1, size)
     table = np.asarray(members.T @ board.weights.T).T / np.bincount(labels, size**2)
     return Board(board.labels, labels, table.astype(np.float32), size.astype(np.float32), board.intercept)
 
@@ -210,11 +205,10 @@ def compressed(baskets: Baskets, pull: Floats, intercept: Floats, n_groups: int,
         n_directions = min(DIRECTIONS, *effect.shape)
         _, values, directions = randomized_svd(effect, n_directions, n_iter=3, random_state=0)
         targets = _grouped((directions * values[:, None]).T / size[:, None], size**2, n_groups, rng)
-        users = np.repeat(np.arange(baskets.n_users), np.diff(baskets.taken.indptr))
-        weight = np.bincount(baskets.taken.indices, (weights * scale**2)[users], baskets.n_items)
+        weight = np.bincount(baskets.taken.indices, (weights * scale**2)[baskets.owners], baskets.n_items)
         groups = _grouped(pull @ directions.T, weight + weight.mean() * 1e-6, n_groups, rng)
         wanted = _scaled(baskets, scale) @ (
-            np.asarray(_members(targets, size).T @ pull.T).T / np.bincount(targets, size**2)
+            np.asarray(membership(targets, int(targets.max()) + 1, size).T @ pull.T).T / np.bincount(targets, size**2)
         ).astype(np.float32)
         k = int(groups.max()) + 1
         rows = features(baskets, groups, k)
@@ -233,10 +227,6 @@ def _scaled(baskets: Baskets, scale: Floats) -> sparse.csr_array:
 def _grouped(points: Floats, weights: Floats, n_groups: int, rng: np.random.Generator) -> Ints:
     labels = k_means(np.ascontiguousarray(points, dtype=np.float32), weights, n_groups, rng)
     return np.unique(labels, return_inverse=True)[1]
-
-
-def _members(labels: Ints, size: Floats) -> sparse.csr_array:
-    return sparse.csr_array((size, labels, np.arange(len(labels) + 1)), shape=(len(labels), int(labels.max()) + 1))
 
 
 def coarser(board: Board, groups: Ints, baskets: Baskets) -> Board:

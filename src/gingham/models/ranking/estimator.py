@@ -80,6 +80,12 @@ class People(NamedTuple):
             None if self.users is None else self.users[rows],
         )
 
+    def strike_out(self, scores: Floats) -> None:
+        """Make the scores of everything that they have seen −∞."""
+        for seen in (self.baskets, self.refused):
+            if seen is not None:
+                scores[seen.owners, seen.taken.indices] = -np.inf
+
 
 @dataclass(eq=False, repr=False)
 class BasketRanker(Persistent):
@@ -178,12 +184,9 @@ class BasketRanker(Persistent):
     def _check(self) -> None:
         if not self.members or any(name not in MEMBERS for name in self.members):
             raise GinghamError(f"members={self.members!r}: choose some of {', '.join(MEMBERS)}.")
-        for name in ("n_boards", "n_factors"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise GinghamError(f"{name}={value!r} must be an integer ≥ 1.")
-        if self.n_groups is not None and (not isinstance(self.n_groups, (int, np.integer)) or self.n_groups < 1):
-            raise GinghamError(f"n_groups={self.n_groups!r} must be an integer ≥ 1, or None.")
+        for name, or_none in (("n_boards", ""), ("n_factors", ""), ("n_groups", ", or None")):
+            if not (or_none and getattr(self, name) is None):
+                _check_positive(name, getattr(self, name), or_none)
         if not self.min_count > 0:
             raise GinghamError(f"min_count={self.min_count!r} must be above 0.")
         on_torch(self.backend)
@@ -348,14 +351,7 @@ class BasketRanker(Persistent):
     # ranking
 
     def _user_codes(self, users: Ids) -> Ints:
-        codes = Mode("user", self.users_).encode(_listed(users))
-        if (codes < 0).any():
-            at = int(np.flatnonzero(codes < 0)[0])
-            raise GinghamError(
-                f"User {_listed(users).tolist()[at]!r} was not in the training data. For a new user, call "
-                "recommend_for(basket)."
-            )
-        return codes
+        return _codes("User", self.users_, users, ". For a new user, call recommend_for(basket).")
 
     def basket_of(self, user: object) -> AnyArray:
         """The items that a user of the training data took."""
@@ -374,13 +370,7 @@ class BasketRanker(Persistent):
 
     def item_codes(self, items: Ids) -> Ints:
         """Positions of ids in ``items_``; an unknown id is an error."""
-        codes = Mode("item", self.items_).encode(_listed(items))
-        if (codes < 0).any():
-            at = int(np.flatnonzero(codes < 0)[0])
-            raise GinghamError(
-                f"Item {_listed(items).tolist()[at]!r} was not in the training data: it cannot be ranked."
-            )
-        return codes
+        return _codes("Item", self.items_, items, ": it cannot be ranked.")
 
     def _known(self, users: Ids) -> People:
         return self._coded(self._user_codes(users))
@@ -436,8 +426,7 @@ class BasketRanker(Persistent):
 
     def _top(self, people: People, n: int, exclude_seen: bool, arguments: RuleArguments, told: bool = False) -> Lists:
         """The best lists, blocks of users at a time; ``told`` asks which rule moved which item."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise GinghamError(f"n={n!r} must be an integer ≥ 1.")
+        _check_positive("n", n)
         n = min(int(n), len(self.items_))
         rules = self._rules(n, arguments)
         scorer, n_users = self._ranking.scorer(self.backend), people.baskets.n_users
@@ -449,9 +438,8 @@ class BasketRanker(Persistent):
         def run(start: int) -> None:
             part = people.of(np.arange(start, min(start + BLOCK, n_users)))
             scores = self._scored(part, scorer)
-            for seen in (part.baskets, part.refused) if exclude_seen else ():
-                if seen is not None:
-                    scores[np.repeat(np.arange(seen.n_users), np.diff(seen.taken.indptr)), seen.taken.indices] = -np.inf
+            if exclude_seen:
+                part.strike_out(scores)
             if rules is None:
                 found = best(scores, n)
             else:
@@ -616,9 +604,7 @@ class BasketRanker(Persistent):
         if read is None:
             return told
         scores = self._scored(person, self._ranking.scorer(self.backend))
-        for seen in (person.baskets, person.refused):
-            if seen is not None:
-                scores[0, seen.taken.indices] = -np.inf
+        person.strike_out(scores)
         listed, _ = read.lists(scores.copy(), n)
         moved = moved_by(read, scores, listed, targets[None, :], n)[0]
         words = [("listed" if target in listed[0] else "left out") + " because of " for target in targets]
@@ -636,10 +622,8 @@ class BasketRanker(Persistent):
             others = person.refused.taken.indices
         basket, new = np.concatenate([mine, others]), self._new_items
         if len(basket) == 0:
-            base, pulls = (
-                self._scored(person, self._ranking.scorer(self.backend))[0, targets],
-                np.zeros((0, len(targets))),
-            )
+            pulls = np.zeros((0, len(targets)))
+            base = self._scored(person, self._ranking.scorer(self.backend))[0, targets]
         else:
             where = targets if new is None else np.arange(len(self.items_))
             rows = np.concatenate([
@@ -694,6 +678,11 @@ class BasketRanker(Persistent):
         return total / len(different)
 
 
+def _check_positive(name: str, value: object, otherwise: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise GinghamError(f"{name}={value!r} must be an integer ≥ 1{otherwise}.")
+
+
 def degrees(y: object, sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
     """The weight of each row, below 0 for what was not wanted: weights times labels, where one of them is negative."""
     weights: Floats | None = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -707,6 +696,15 @@ def degrees(y: object, sample_weight: ArrayLike | None, n_rows: int) -> Floats |
     if not np.isfinite(labels).all() or np.abs(labels).sum() > MOST_WEIGHT:
         raise GinghamError("Labels of pairs are degrees: they must be finite, and their sum below 2**53.")
     return np.asarray(labels.astype(np.float64) * (1.0 if weights is None else weights))
+
+
+def _codes(what: str, known: AnyArray, ids: Ids, advice: str) -> Ints:
+    """The codes of ids; an unknown one is an error that ends with advice."""
+    codes = Mode(what, known).encode(_listed(ids))
+    if (codes < 0).any():
+        first = _listed(ids).tolist()[int((codes < 0).argmax())]
+        raise GinghamError(f"{what} {first!r} was not in the training data{advice}")
+    return codes
 
 
 def _listed(ids: Ids) -> AnyArray:

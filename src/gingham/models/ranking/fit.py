@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +13,7 @@ from scipy import sparse
 from gingham.arrays import Floats, Ints
 from gingham.engine.threads import one_blas_thread
 from gingham.models.ranking import device
-from gingham.models.ranking.baskets import Baskets
+from gingham.models.ranking.baskets import Baskets, membership
 from gingham.models.ranking.boards import SCALE, BasketBoard, Equations, features, fit_board
 from gingham.models.ranking.clusters import RARE, cluster_items
 from gingham.models.ranking.factors import Factors, fit_factors
@@ -22,6 +22,8 @@ from gingham.models.ranking.kernels import places
 from gingham.models.ranking.walk import walk_scores, walks
 from gingham.storage import savable
 
+P = ParamSpec("P")
+T = TypeVar("T")
 MEMBERS = ("boards", "items", "factors", "walk")
 AT = 20  # the length of a list by which settings are chosen
 MOST_ITEMS = 20_000  # up to which a table items × items is kept
@@ -113,15 +115,10 @@ class Ranking:
             total = product(baskets.taken)
         else:
             total = np.zeros((baskets.n_users, baskets.n_items), dtype=np.float32)
-        users = np.repeat(np.arange(baskets.n_users), np.diff(baskets.taken.indptr))
-        items = baskets.taken.indices
+        users, items = baskets.owners, baskets.taken.indices
         for board in self.boards:
-            members = sparse.csr_array(
-                (np.ones(len(board.labels), np.float32), board.labels, np.arange(len(board.labels) + 1)),
-                shape=(len(board.labels), len(board.weights)),
-            )
             with one_blas_thread():
-                total += (baskets.taken @ members).toarray() @ board.weights
+                total += (baskets.taken @ membership(board.labels, len(board.weights))).toarray() @ board.weights
             total[users, items] -= board.weights[board.labels[items], items]
         return total
 
@@ -176,6 +173,95 @@ def climb(
     return start * factor**best, {f"{start * factor**at:.4g}": worth for at, worth in tried.items()}
 
 
+def once(make: Callable[Concatenate[Probe, P], T]) -> Callable[Concatenate[Probe, P], T]:
+    """Remember what a probe has made of the same arguments."""
+
+    def remembered(probe: Probe, /, *arguments: P.args, **named: P.kwargs) -> T:
+        key = (make, *arguments, *named.items())
+        if key not in probe.made:
+            probe.made[key] = make(probe, *arguments, **named)
+        return cast("T", probe.made[key])
+
+    return remembered
+
+
+class Probe:
+    """What every member scores for some users on the most popular items, when a part of the baskets is hidden.
+
+    Attributes
+    ----------
+    kept : what the members are fitted to
+    users, probed : users with hidden items, up to ``most``, and the items
+    seen, away : csr_array (users, probed), what the members know of these users, and what is hidden of them
+    """
+
+    def __init__(
+        self, kept: Baskets, hidden: Baskets, probed: Ints, most: int, rng: np.random.Generator, backend: str
+    ) -> None:
+        self.kept, self.probed, self.rng, self.backend = kept, probed, rng, backend
+        users = np.flatnonzero(hidden.sizes > 0)
+        self.users = np.sort(rng.choice(users, min(len(users), most), replace=False))
+        self.some, self.small = kept.of_users(self.users), kept.of_items(probed)
+        self.seen, self.away = self.small.of_users(self.users).taken, hidden.of_users(self.users).taken
+        self.pilots: dict[float, Factors] = {}
+        self.made: dict[tuple[object, ...], object] = {}
+
+    def _times(self, table: Floats) -> Floats:
+        return device.product_with(table, self.backend)(self.seen)
+
+    @once
+    def factors(self, penalty: float) -> Floats:
+        """The fit begins at the factors of the nearest penalty."""
+        near = min(self.pilots, key=lambda p: abs(np.log(p / penalty)), default=None)
+        start, sweeps = (None, PILOT_SWEEPS) if near is None else (self.pilots[near], FURTHER_SWEEPS)
+        self.pilots[penalty] = fitted = fit_factors(self.kept, PILOT_FACTORS, penalty, sweeps, self.rng, start)
+        with one_blas_thread():
+            scores: Floats = fitted.users(self.some) @ fitted.items[self.probed].T
+        return scores
+
+    @once
+    def equations(self, penalty: float, n_clusters: int, again: int) -> Equations:
+        labels = cluster_items(self.pilots[penalty].items, self.kept.popularity, n_clusters, self.rng)
+        return Equations.of(self.kept, labels, self.probed)
+
+    @once
+    def board(self, penalty: float, n_clusters: int, strength: float, again: int = 0) -> Floats:
+        fitted = self.equations(penalty, n_clusters, again).solve(strength)
+        rows = features(self.some, fitted.labels, len(fitted.weights))
+        with one_blas_thread():
+            scores: Floats = rows[:, :-1].toarray() @ fitted.weights + fitted.intercept
+        return scores
+
+    @once
+    def groups(self, penalty: float, n_clusters: int) -> Ints:
+        return cluster_items(self.pilots[penalty].items[self.probed], self.small.popularity, n_clusters, self.rng)
+
+    @once
+    def items(self, penalty: float, n_clusters: int, ridge: float, rho: float) -> Floats:
+        return self._times(primal(self.small, self.groups(penalty, n_clusters), ridge, rho, self.backend))
+
+    @once
+    def paths(self) -> Floats:
+        return walks(self.small, self.backend)
+
+    @once
+    def walk(self, beta: float) -> Floats:
+        return self._times(walk_scores(self.paths(), self.small.popularity, beta))
+
+    def members(self, chosen: Settings, names: tuple[str, ...]) -> dict[str, Floats]:
+        """The scores of the members, scaled as they are weighed."""
+        scale = (self.some.power(SCALE) / self.kept.power(SCALE).mean())[:, None].astype(np.float32)
+        penalty, board = chosen.factor_penalty, (chosen.factor_penalty, chosen.n_clusters, chosen.board_penalty)
+        parts = {"factors": self.factors(penalty)}  # the clusters of the others are made of them
+        if "boards" in names:
+            parts["boards"] = (self.board(*board, 0) + self.board(*board, 1)) / 2
+        if "items" in names:
+            parts["items"] = self.items(penalty, chosen.n_clusters, chosen.ridge, chosen.rho) * scale
+        if "walk" in names:
+            parts["walk"] = self.walk(chosen.walk) * scale
+        return {name: part for name, part in parts.items() if name in names}
+
+
 def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator, backend: str) -> Choice:
     """Hide a fifth of each user's items, and keep for each setting the value that ranks them best.
 
@@ -187,111 +273,52 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
     settings = default_settings(kept)
     probed = np.sort(np.argsort(-kept.popularity, kind="stable")[:PROBED_ITEMS])
     away = hidden.of_items(probed)
-    users = np.flatnonzero(away.sizes > 0)
-    if len(users) < LEAST_HIDDEN:
-        return Choice(_without(default_settings(baskets), members), {}, len(users))
-    wanted = int(np.clip(ENOUGH_HIDDEN * len(users) / away.sizes.sum(), PROBED_USERS, MOST_PROBED))
-    users = np.sort(rng.choice(users, min(len(users), wanted), replace=False))
-    small = kept.of_items(probed)
-    seen, away = small.of_users(users).taken, away.of_users(users).taken
-    some = kept.of_users(users)
+    n_users = int((away.sizes > 0).sum())
+    if n_users < LEAST_HIDDEN:
+        return Choice(_without(default_settings(baskets), members), {}, n_users)
+    most = int(np.clip(ENOUGH_HIDDEN * n_users / away.sizes.sum(), PROBED_USERS, MOST_PROBED))
+    probe = Probe(kept, away, probed, most, rng, backend)
     tried: dict[str, dict[str, float]] = {}
+    if baskets.n_items > MOST_ITEMS:
+        members = tuple(name for name in members if name not in ("items", "walk"))
 
     def each(scores: Floats) -> Floats:
-        return ndcg(scores, seen, away)
+        return ndcg(scores, probe.seen, probe.away)
 
-    def worth(scores: Floats) -> float:
-        return float(each(scores).mean())
+    def search(name: str, scores: Callable[[float], Floats], factor: float, most: int = 5) -> Settings:
+        best, tried[name] = climb(lambda x: float(each(scores(x)).mean()), getattr(settings, name), factor, most)
+        return settings._replace(**{name: best})  # type: ignore[arg-type]  # names of numbers
 
-    parts: dict[str, Floats] = {}
-    found: dict[float, tuple[Factors, Floats]] = {}
-
-    def factored(penalty: float) -> float:
-        near = min(found, key=lambda p: abs(np.log(p / penalty)), default=None)
-        start = None if near is None else found[near][0]
-        fitted = fit_factors(
-            kept, PILOT_FACTORS, penalty, PILOT_SWEEPS if start is None else FURTHER_SWEEPS, rng, start
-        )
-        with one_blas_thread():
-            found[penalty] = fitted, fitted.users(some) @ fitted.items[probed].T
-        return worth(found[penalty][1])
-
-    penalty, tried["factor_penalty"] = climb(factored, settings.factor_penalty, 1.6)
-    settings = settings._replace(factor_penalty=penalty)
-    factors, parts["factors"] = found[penalty]
-    popularity = kept.popularity
-    equations: dict[tuple[int, int], Equations] = {}
-
-    def board(n_clusters: int, strength: float, again: int = 0) -> Floats:
-        if (n_clusters, again) not in equations:
-            labels = cluster_items(factors.items, popularity, n_clusters, rng)
-            equations[n_clusters, again] = Equations.of(kept, labels, probed)
-        fitted = equations[n_clusters, again].solve(strength)
-        rows = features(some, fitted.labels, len(fitted.weights))
-        with one_blas_thread():
-            scores: Floats = rows[:, :-1].toarray() @ fitted.weights + fitted.intercept
-        return scores
-
+    settings = search("factor_penalty", probe.factors, 1.6)
+    penalty, n = settings.factor_penalty, settings.n_clusters
+    pilot = probe.pilots[penalty]
     if "boards" in members:
-        kinds = {settings.n_clusters: board(settings.n_clusters, settings.board_penalty)}
-        if settings.n_clusters > 16:
-            kinds[settings.n_clusters // 2] = board(settings.n_clusters // 2, settings.board_penalty)
-        sizes = {k: each(scores) for k, scores in kinds.items()}
-        for k, found_there in sizes.items():
-            if _better(found_there, sizes[settings.n_clusters]):
-                settings = settings._replace(n_clusters=k)
+        kinds = (n, n // 2) if n > 16 else (n,)
+        sizes = {k: each(probe.board(penalty, k, settings.board_penalty)) for k in kinds}
+        n = kinds[-1] if _better(sizes[kinds[-1]], sizes[n]) else n
         tried["n_clusters"] = {str(k): float(value.mean()) for k, value in sizes.items()}
-        boards = {settings.board_penalty: kinds[settings.n_clusters]}
-
-        def boarded(strength: float) -> float:
-            if strength not in boards:
-                boards[strength] = board(settings.n_clusters, strength)
-            return worth(boards[strength])
-
-        strength, tried["board_penalty"] = climb(boarded, settings.board_penalty, 2.5, 4)
-        settings = settings._replace(board_penalty=strength)
-        parts["boards"] = (boards[strength] + board(settings.n_clusters, strength, 1)) / 2
-    scale = (some.power(SCALE) / kept.power(SCALE).mean())[:, None].astype(np.float32)
-    if "items" in members and baskets.n_items <= MOST_ITEMS:
-        groups = cluster_items(factors.items[probed], popularity[probed], settings.n_clusters, rng)
-        tables: dict[tuple[float, float], Floats] = {}
-
-        def ridged(strength: float, rho: float = 0.0) -> float:
-            tables[strength, rho] = device.product_with(primal(small, groups, strength, rho, backend), backend)(seen)
-            return worth(tables[strength, rho])
-
-        strength, tried["ridge"] = climb(ridged, settings.ridge, 2.5)
-        rhos = {0.0: tried["ridge"][f"{strength:.4g}"], settings.rho: ridged(strength, settings.rho)}
-        settings = settings._replace(ridge=strength, rho=max(rhos, key=rhos.__getitem__))
-        tried["rho"] = {str(rho): value for rho, value in rhos.items()}
-        parts["items"] = tables[strength, settings.rho] * scale
-    if "walk" in members and baskets.n_items <= MOST_ITEMS:
-        paths, walked_to = walks(small, backend), {}
-
-        def walking(beta: float) -> float:
-            table = walk_scores(paths, small.popularity, beta)
-            walked_to[beta] = device.product_with(table, backend)(seen)
-            return worth(walked_to[beta])
-
-        beta, tried["walk"] = climb(walking, settings.walk, 1.5)
-        settings = settings._replace(walk=beta)
-        parts["walk"] = walked_to[beta] * scale
-    if "factors" not in members:
-        del parts["factors"]
-    for _ in range(REPEATS if baskets.taken.nnz <= FEW_TAKEN else 0):  # weights need more users than there are
-        kept, hidden = baskets.hide(rng)
-        hidden = hidden.of_items(probed)
-        users = np.flatnonzero(hidden.sizes > 0)
-        users = np.sort(rng.choice(users, min(len(users), wanted), replace=False))
-        more = _members(kept, users, probed, settings, tuple(parts), rng, backend)
-        parts = {name: np.concatenate([part, more[name]]) for name, part in parts.items()}
-        seen = sparse.vstack([seen, kept.of_users(users).of_items(probed).taken], format="csr")
-        away = sparse.vstack([away, hidden.of_users(users).taken], format="csr")
-    weights, tried["weights"] = _weigh(parts, each)
+        settings = search("board_penalty", lambda x: probe.board(penalty, n, x), 2.5, 4)._replace(n_clusters=n)
+        probe.board(penalty, n, settings.board_penalty, 1)
+    if "items" in members:
+        settings, rho = search("ridge", lambda x: probe.items(penalty, n, x, 0.0), 2.5), settings.rho
+        rhos = {x: float(each(probe.items(penalty, n, settings.ridge, x)).mean()) for x in (0.0, rho)}
+        settings = settings._replace(rho=max(rhos, key=rhos.__getitem__))
+        tried["rho"] = {str(x): value for x, value in rhos.items()}
+    if "walk" in members:
+        settings = search("walk", probe.walk, 1.5)
+    every, last = [(probe.members(settings, members), probe.seen, probe.away)], probe
+    for _ in range(REPEATS if baskets.taken.nnz <= FEW_TAKEN else 0):
+        kept, hidden = baskets.hide(rng)  # weights need more users than there are
+        last = Probe(kept, hidden.of_items(probed), probed, most, rng, backend)
+        every.append((last.members(settings, members), last.seen, last.away))
+    scores, *known = zip(*every)
+    seen, away = (sparse.vstack(parts, format="csr") for parts in known)
+    parts = {name: np.concatenate([part[name] for part in scores]) for name in scores[0]}
+    weights, tried["weights"] = _weigh(parts, lambda scores: ndcg(scores, seen, away))
     settings = settings._replace(weights=weights)
     # The clusters of the whole table are as many more as its interactions are.
     grown = settings.n_clusters / default_settings(kept).n_clusters * default_settings(baskets).n_clusters
-    return Choice(settings._replace(n_clusters=max(1, round(grown))), tried, len(users), factors)
+    return Choice(settings._replace(n_clusters=max(1, round(grown))), tried, len(last.users), pilot)
 
 
 def choose_dislike(
@@ -312,36 +339,6 @@ def choose_dislike(
     best = max(found, key=lambda share: float(found[share].mean()))
     tried = {"dislike": {str(share): float(value.mean()) for share, value in found.items()}}
     return (best if _better(found[best], found[0.0]) else 0.0), tried
-
-
-def _members(
-    kept: Baskets, users: Ints, probed: Ints, settings: Settings, names: tuple[str, ...], rng: np.random.Generator,
-    backend: str,
-) -> dict[str, Floats]:  # fmt: skip
-    """What each member scores for some users on the probed items, all settings but the weights chosen."""
-    factors = fit_factors(kept, PILOT_FACTORS, settings.factor_penalty, PILOT_SWEEPS, rng)
-    some, small = kept.of_users(users), kept.of_items(probed)
-    found: dict[str, Floats] = {}
-    seen = small.of_users(users).taken
-    scale = (some.power(SCALE) / kept.power(SCALE).mean())[:, None].astype(np.float32)
-    with one_blas_thread():
-        if "factors" in names:
-            found["factors"] = factors.users(some) @ factors.items[probed].T
-        if "boards" in names:
-            found["boards"] = np.zeros((len(users), len(probed)), dtype=np.float32)
-            for _ in range(2):
-                labels = cluster_items(factors.items, kept.popularity, settings.n_clusters, rng)
-                board = fit_board(kept, labels, settings.board_penalty, probed)
-                rows = features(some, labels, len(board.weights))[:, :-1].toarray()
-                found["boards"] += (rows @ board.weights + board.intercept) / 2
-    if "items" in names:
-        groups = cluster_items(factors.items[probed], small.popularity, settings.n_clusters, rng)
-        table = primal(small, groups, settings.ridge, settings.rho, backend)
-        found["items"] = device.product_with(table, backend)(seen) * scale
-    if "walk" in names:
-        table = walk_scores(walks(small, backend), small.popularity, settings.walk)
-        found["walk"] = device.product_with(table, backend)(seen) * scale
-    return found
 
 
 def _without(settings: Settings, members: tuple[str, ...]) -> Settings:

@@ -9,14 +9,11 @@ With G = Σ w_u x_u' x_u and P = (G + K⁻¹)⁻¹ the answer is B = I − P K�
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy import sparse
 
 from gingham.arrays import Floats, Ints
 from gingham.models.ranking import device
-from gingham.models.ranking.baskets import Baskets
+from gingham.models.ranking.baskets import Baskets, membership
 
 USER_WEIGHT = -0.6  # users weigh |N(u)|^USER_WEIGHT: heavy users say less an item
 GROWTH = 0.4  # the ridge grows with popularity to this power
@@ -31,45 +28,25 @@ def ridge_of(baskets: Baskets, strength: float) -> tuple[Floats, Floats]:
     """
     weights = baskets.power(USER_WEIGHT)
     popularity = baskets.popularity
-    users = np.repeat(np.arange(baskets.n_users), np.diff(baskets.taken.indptr))
-    diagonal = np.bincount(baskets.taken.indices, weights[users], baskets.n_items)
+    diagonal = np.bincount(baskets.taken.indices, weights[baskets.owners], baskets.n_items)
     share = popularity / popularity.sum()
     typical = float(share @ popularity)
     return weights, strength * float(share @ diagonal) * ((popularity + 1.0) / (typical + 1.0)) ** GROWTH
 
 
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """K = D^−½ (I + ρ Z Z') D^−½ and its inverse D^½ (I − Z diag(ρ/(1 + ρ n_c)) Z') D^½, never written out."""
-
-    root: Floats  # D^½, (n_items,)
-    labels: Ints
-    rho: float
-
-    @property
-    def members(self) -> sparse.csr_array:
-        m = len(self.labels)
-        return sparse.csr_array((np.ones(m), self.labels, np.arange(m + 1)), shape=(m, int(self.labels.max()) + 1))
-
-    @property
-    def shrink(self) -> Floats:
-        """ρ/(1 + ρ n_c) of each cluster."""
-        return self.rho / (1.0 + self.rho * np.bincount(self.labels))
-
-
 def primal(baskets: Baskets, labels: Ints, strength: float, rho: float, backend: str) -> Floats:
-    """B as one table, float32, shape (n_items, n_items)."""
+    """B as one table, float32, shape (n_items, n_items).
+
+    K⁻¹ = D^½ (I − Z diag(ρ/(1 + ρ n_c)) Z') D^½ is never written out.
+    """
     weights, ridge = ridge_of(baskets, strength)
-    prior = Prior(np.sqrt(ridge), labels, rho)
+    sizes = np.bincount(labels)
     system = device.gram(baskets.taken, weights, backend)
     at = np.diag_indices(len(system))
     system[at] += ridge.astype(np.float32)
-    root, shrink = prior.root.astype(np.float32), prior.shrink.astype(np.float32)
-    groups = np.argsort(labels, kind="stable")
-    ends = np.cumsum(np.bincount(labels))
+    root, shrink = np.sqrt(ridge).astype(np.float32), (rho / (1.0 + rho * sizes)).astype(np.float32)
     if rho:
-        for c, (a, b) in enumerate(zip(np.concatenate([[0], ends[:-1]]), ends)):
-            mine = groups[a:b]
+        for c, mine in enumerate(np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])):
             system[np.ix_(mine, mine)] -= shrink[c] * np.outer(root[mine], root[mine])
     inverse = device.inverse(system, backend)  # P
     # P K⁻¹ = P D − (P D^½ Z) diag(ρ/(1 + ρ n_c)) Z' D^½, and P is symmetric: rows may stand for columns.
@@ -77,7 +54,7 @@ def primal(baskets: Baskets, labels: Ints, strength: float, rho: float, backend:
     product = diagonal * ridge  # of P K⁻¹, the diagonal
     grouped = None
     if rho:
-        sums = np.asarray((prior.members.astype(np.float32).T @ (inverse * root[:, None])).T)  # P D^½ Z, (m, k)
+        sums = np.asarray((membership(labels, len(sizes)).T @ (inverse * root[:, None])).T)  # P D^½ Z, (m, k)
         product -= sums[np.arange(len(labels)), labels] * shrink[labels] * root
         grouped = sums * shrink
     column = (ridge + (1.0 - product) / diagonal).astype(np.float32)  # of P: the ridge and γ

@@ -369,19 +369,15 @@ def moved_by(rules: Rules, scores: Floats, found: Ints, asked: Ints, n: int) -> 
     ``found`` are the lists under all rules. An item that only several rules together put on the list, or keep off it,
     gets "several rules together"; one that no rule moves gets "".
     """
-    told = [["" for _ in row] for row in asked]
-    free = best(scores, n)
-    for name in rules.names:
-        other, _ = rules.without(name).lists(scores.copy(), n)
-        for row, wanted in enumerate(asked):
-            changed = np.isin(wanted, found[row]) != np.isin(wanted, other[row])
+    told: list[list[list[str]]] = [[[] for _ in row] for row in asked]
+    others = {name: rules.without(name).lists(scores.copy(), n)[0] for name in rules.names}
+    for name, other in (others | {"several rules together": best(scores, n)}).items():
+        for wanted, mine, theirs, names in zip(asked, found, other, told):
+            changed = np.isin(wanted, mine) != np.isin(wanted, theirs)
             for a in np.flatnonzero(changed & (wanted >= 0)):
-                told[row][a] += ("; " if told[row][a] else "") + name
-    for row, wanted in enumerate(asked):
-        changed = np.isin(wanted, found[row]) != np.isin(wanted, free[row])
-        for a in np.flatnonzero(changed & (wanted >= 0)):
-            told[row][a] = told[row][a] or "several rules together"
-    return told
+                if name in others or not names[a]:
+                    names[a].append(name)
+    return [["; ".join(names) for names in row] for row in told]
 
 
 def free_places(scores: Floats, found: Ints) -> Ints:

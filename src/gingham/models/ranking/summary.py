@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import Floats, Ints
-from gingham.models.ranking.baskets import Baskets
+from gingham.models.ranking.baskets import Baskets, membership
 from gingham.models.ranking.boards import Board
 from gingham.models.ranking.clusters import cluster_items
 from gingham.models.ranking.kernels import gram
@@ -36,10 +36,9 @@ def telling_items(baskets: Baskets, labels: Ints, n: int = NAMED) -> list[list[i
     would have by the size of the group alone. An item that goes with its group, and often, comes first.
     """
     k = int(labels.max()) + 1
-    m = baskets.n_items
-    members = sparse.csr_array((np.ones(m, np.float32), labels, np.arange(m + 1)), shape=(m, k))
-    counts = gram(baskets.taken, sparse.csr_array(baskets.taken @ members), np.ones(baskets.n_users)).astype(np.float64)
-    at = np.arange(m)
+    theirs = sparse.csr_array(baskets.taken @ membership(labels, k))
+    counts = gram(baskets.taken, theirs, np.ones(baskets.n_users)).astype(np.float64)
+    at = np.arange(baskets.n_items)
     popularity = baskets.popularity
     counts[at, labels] -= popularity  # an item's meeting itself says nothing
     mass = np.bincount(labels, popularity, k)
