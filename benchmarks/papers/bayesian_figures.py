@@ -145,7 +145,7 @@ def draw_blocks(t: Table, seed: int, folder: Path) -> dict:
         ax.set_xlabel("movie cluster" if name == "user" else "user cluster")
     figure.savefig(folder / "bayesian_embedding.png", dpi=90)
     return {
-        "elbo": model.elbo_,
+        "elbo": model.lower_bound_,
         "smallest_parameter": theta.min(),
         "largest_parameter": theta.max(),
         "multiple correlation of coordinates with liking": {

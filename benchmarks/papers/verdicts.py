@@ -146,7 +146,7 @@ def as_allocation(seed: int, sweeps: int = 200) -> dict[str, float]:
     )  # fmt: skip
     model.fit(np.column_stack([documents, np.zeros(len(words), int)]), words)
     prior = model.objective_.terms["prior of parameters"]
-    ours, theirs = model.elbo_ - prior, lda(counts.astype(float), labels, alpha, 1.0, model.n_iter_)
+    ours, theirs = model.lower_bound_ - prior, lda(counts.astype(float), labels, alpha, 1.0, model.n_iter_)
     return {"co-clustering": ours, "allocation": theirs, "gap": abs(ours - theirs), "sweeps": model.n_iter_}
 
 
@@ -200,7 +200,7 @@ def as_blockmodel(seed: int, sweeps: int = 100) -> dict[str, float]:
         3, "bernoulli", concentration=0.5, alphabet=(0, 1), start=(labels,), max_iter=sweeps, random_state=0
     )
     model.fit(pairs, graph[tuple(pairs.T)].astype(int), same_items=True)
-    ours = model.elbo_ - model.objective_.terms["prior of parameters"]
+    ours = model.lower_bound_ - model.objective_.terms["prior of parameters"]
     theirs = blockmodel(graph, np.eye(3)[labels], 0.5, 1.0, model.n_iter_)["bound"]
     return {"co-clustering": ours, "blockmodel": theirs, "gap": abs(ours - theirs), "sweeps": model.n_iter_}
 

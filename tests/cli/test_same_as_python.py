@@ -54,7 +54,7 @@ def fitted_here(kind, file):
 
 def same(a, b):
     """Sizes, β and memberships of two models of one kind."""
-    for name in ("beta_", "n_clusters_", "n_components_", "elbo_", "noise_", "information_"):
+    for name in ("beta_", "n_clusters_", "n_components_", "lower_bound_", "noise_", "information_"):
         assert hasattr(a, name) == hasattr(b, name), name
         if hasattr(a, name):
             one, other = getattr(a, name), getattr(b, name)

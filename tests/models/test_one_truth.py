@@ -349,6 +349,17 @@ def test_the_command_line_and_the_page_say_what_the_model_says(fitted, kind, tmp
         assert dict(loaded.account) == pytest.approx(dict(model.explain(row).account), abs=1e-9)
 
 
+def test_a_regressor_explains_the_number_that_it_predicts_whatever_its_loss() -> None:
+    X, y = ratings()
+    for loss in ("log", "zero-one", "absolute"):
+        model = gg.CoClusteringRegressor((3, 3), loss=loss, beta=1.0, alphabet=SCALE, random_state=0).fit(X, y)
+        told = model.explain((0, 1))
+        assert told.prediction == told.total == pytest.approx(model.predict([(0, 1)])[0], abs=1e-9)
+        assert sum(value for _, value in told.account) == pytest.approx(told.total, abs=1e-9)
+    chance = gg.CoClusteringRegressor((3, 3), loss="log", beta=1.0, alphabet=SCALE, random_state=0).fit(X, y)
+    assert chance.explain((0, 1), label="5").total == pytest.approx(chance.predict_distribution([(0, 1)])[0, 5])
+
+
 def growing(name: str):
     grid = gg.CoClusteringRegressor((3, 3), loss="quadratic", beta=2.0, random_state=0, offsets=name == "offsets")
     if name == "classes":

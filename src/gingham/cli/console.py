@@ -80,7 +80,6 @@ def warnings_as_notes() -> Iterator[None]:
     """Warnings become one-line notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", ".*raise rank=")  # a parameter that no command has
         warnings.filterwarnings("ignore", "The number of unique classes")  # of scikit-learn; certificates judge that
         said: set[str] = set()
 

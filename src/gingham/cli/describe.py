@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 Size = Annotated[
     str | None,
     typer.Option(
-        help="Number of groups per side, as in 5,4, or all: the clusters that the model predicts with. By default a "
-        "readable number."
+        help="Number of groups per side, as in 5,4, or all: the clusters that the model predicts with, where more than "
+        "60 merged to 60. By default a readable number."
     ),
 ]
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import card, paragraph
@@ -299,7 +300,7 @@ class Questions:
             raise GinghamError(f"A row has {len(sides)} ids ({names}); {len(ids)} were given.")
         codes = [self._place(one, side)[1] for one, side in zip(ids, sides)]
         places = tuple(self._standing(side, code) for side, code in zip(sides, codes))
-        named = bool(summary.tables[0].labels)
+        named = bool(summary.tables[0].labels) and (label is not None or not is_regressor(self))
         explained = self._said(0, codes, label) if named else label
         found = self._predict_codes(0, [np.array([code], dtype=np.int32) for code in codes], explained)
         unsure = float(found.uncertainty[0])

@@ -15,7 +15,7 @@ from gingham.arrays import AnyArray, Bools, Ints
 from gingham.data import Mode
 from gingham.errors import GinghamError
 from gingham.summary.names import telling
-from gingham.summary.values import Fact, plural
+from gingham.summary.values import Fact, plural, positions_of
 
 ItemInfo = Mapping[str, IntoDataFrame]  # a table with a row per item, by the name of the side
 RATE = 0.05  # of false discoveries
@@ -104,7 +104,7 @@ def matched(frame: IntoDataFrame, mode: Mode) -> Ints:
         raise GinghamError(f"item_info for {mode.name!r} is empty: it needs ids and at least one column about them.")
     at = id_column_of(columns, mode.name)
     ids = table[:, at].to_numpy()
-    codes = _encoded(mode, ids)
+    codes = positions_of(mode.items, ids)
     if (codes < 0).all():
         name = "" if columns[at] == mode.name else f", or name the column of ids {mode.name!r}"
         raise GinghamError(
@@ -113,15 +113,6 @@ def matched(frame: IntoDataFrame, mode: Mode) -> Ints:
             f"alike{name}."
         )
     return codes
-
-
-def _encoded(mode: Mode, ids: AnyArray) -> Ints:
-    """Codes of ids; "7" in a table is 7 in the data, and the other way round."""
-    codes = mode.encode(ids)
-    if (codes >= 0).any():
-        return codes
-    at = {str(item): code for code, item in enumerate(mode.items.tolist())}
-    return np.array([at.get(str(value), -1) for value in ids.tolist()], dtype=np.int64)
 
 
 def _all_different(values: AnyArray) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gingham.arrays import Bools, Floats, Ints
-from gingham.summary.measure import additive_effects, folds_of, mean_and_error
+from gingham.summary.measure import averages_of, folds_of, mean_and_error
 from gingham.summary.values import KnownColumns, Observed, Relation, listed, plural
 
 Partitions = Mapping[str, Ints]  # the group of every item, by the name of the column
@@ -69,10 +69,7 @@ def _learned(relation: Relation, shape: Sequence[int], held: Bools) -> Relation:
     """The entries, numbers beside what averages of those that are not held out expect of them."""
     if relation.measure != "difference":
         return relation
-    seen = relation.take(~held)
-    sizes = [shape[side] for side in relation.sides]
-    averages = additive_effects(seen.codes, sizes, np.asarray(seen.values, dtype=np.float64), seen.weights)
-    return replace(relation, expected=averages.at(relation.codes))
+    return replace(relation, expected=averages_of(relation.take(~held), shape).at(relation.codes))
 
 
 def gains_of(relation: Relation, at: tuple[int, int], groups: tuple[Ints, Ints], held: Bools) -> Floats:

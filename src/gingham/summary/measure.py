@@ -172,6 +172,12 @@ def additive_effects(
     return Additive(*rules.effects(every, shrinkage), shrinkage)
 
 
+def averages_of(seen: Relation, shape: Sequence[int]) -> Additive:
+    """What the averages of all sides say, learned from some entries; ``shape`` has the items of every side."""
+    sizes = [shape[side] for side in seen.sides]
+    return additive_effects(seen.codes, sizes, np.asarray(seen.values, dtype=np.float64), seen.weights)
+
+
 # losses
 
 

@@ -12,6 +12,7 @@ from gingham.fitting.merging import MergeTree
 from gingham.summary.known_columns import gains_of
 from gingham.summary.measure import (
     additive_effects,
+    averages_of,
     baselines,
     errors_of,
     folds_of,
@@ -271,7 +272,7 @@ def distilled_curve(observed: Observed, clusters: Sequence[Ints], held: Bools, b
     known, asked = first.take(~held), first.take(held)
     tables, sizes, cuts = _ladder(observed.with_first(known), clusters, blocks)
     y, truth = np.asarray(known.values, dtype=np.float64), np.asarray(asked.values, dtype=np.float64)
-    averages = additive_effects(known.codes, observed.shape, y, known.weights)
+    averages = averages_of(known, observed.shape)
     squares = (truth - averages.at(asked.codes)) ** 2
     found = []
     for groups in cuts:
@@ -295,9 +296,8 @@ def _over_averages(
 
     Averages alone make groups of high and of low items that predict better than one constant.
     """
-    seen, asked = relation.take(~held), relation.take(held)
-    sizes = [shape[side] for side in relation.sides]
-    averages = additive_effects(seen.codes, sizes, np.asarray(seen.values, dtype=np.float64), seen.weights)
+    asked = relation.take(held)
+    averages = averages_of(relation.take(~held), shape)
     left = (np.asarray(asked.values) - averages.at(asked.codes)) ** 2 - np.asarray(asked.residuals) ** 2
     pairs = [(at, tuple(labels[relation.sides[position]] for position in at)) for at in relation.pairs()]
     gains = np.mean([gains_of(relation, at, (groups[0], groups[1]), held) for at, groups in pairs], axis=0)

@@ -676,16 +676,7 @@ class Side:
 
     def encode(self, ids: AnyArray) -> Ints:
         """Positions of ids; −1 for those that the side does not know. "7" is 7 where ids are numbers."""
-        at = {value: code for code, value in enumerate(self.items.tolist())}
-        text = {str(value): code for value, code in at.items()}
-
-        def place(value: object) -> int:
-            try:
-                return at[value]
-            except (KeyError, TypeError):  # a value that no set can hold is no id
-                return text.get(str(value), -1)
-
-        return np.array([place(value) for value in ids.tolist()], dtype=np.int64)
+        return positions_of(self.items, ids)
 
     def find(self, item: object) -> int | None:
         """The position of an item by its id, or by its title."""
@@ -810,6 +801,20 @@ class BlockTable:
             "sides": list(self.sides), "measure": self.measure, "label": self.label, "labels": list(self.labels),
             "sums": rounded.tolist(), **self.rule.constants(),
         }  # fmt: skip
+
+
+def positions_of(items: AnyArray, ids: AnyArray) -> Ints:
+    """Positions of ids among items; −1 for others. "7" is 7, and 7 is "7", where no item is exactly that."""
+    at = {value: code for code, value in enumerate(items.tolist())}
+    text = {str(value): code for value, code in at.items()}
+
+    def place(value: object) -> int:
+        try:
+            return at[value]
+        except (KeyError, TypeError):  # a value that no set can hold is no id
+            return text.get(str(value), -1)
+
+    return np.array([place(value) for value in ids.tolist()], dtype=np.int64)
 
 
 def shares_of(memberships: Floats, own_of: Ints, leaf_of: Ints) -> Floats:

@@ -74,7 +74,8 @@ KINDS = {
             estimators=("BayesianCoClustering",), data="labels", needs_label=True, unused=NO_BOARD,
             instead="Its memberships are mixed: fit again with fewer --clusters.",
             facts={
-                "family": lambda m: m.beliefs_.cells[0].name, "evidence bound": lambda m: round(m.elbo_, 1), **SWEEPS,
+                "family": lambda m: m.beliefs_.cells[0].name, "evidence bound": lambda m: round(m.lower_bound_, 1),
+                **SWEEPS,
             },
         ),
         Kind(

@@ -78,7 +78,7 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
         Posterior mean memberships E π = γ/Σγ.
     answers_ : array of shape (n_row_clusters, n_column_clusters, …)
         θ: a probability, a rate, (mean, variance), or a distribution over the labels.
-    elbo_ : float
+    lower_bound_ : float
         The evidence bound; ``objective_.terms`` has its terms by name.
     validation_ : dict
         Held-out perplexity of every pair of concentrations that was tried.
@@ -99,7 +99,7 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
     array([1., 0.])
     """
 
-    _saved_attributes = (*GridModel._saved_attributes, "beliefs_", "elbo_")
+    _saved_attributes = (*GridModel._saved_attributes, "beliefs_", "lower_bound_")
     n_clusters: Sizes | Sequence[int | None] = "auto"
     family: str = "auto"
     approximation: str = "per_entry"
@@ -210,7 +210,7 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
         self.posterior_ = predictive.checkerboard(self.beliefs_, self.bounds)
         if not frozen:  # one cluster per item is another predictor than mixed ones: it has its own best answers
             self.posterior_ = self.posterior_.refit(sample)
-        self.elbo_ = -solution.objective.total
+        self.lower_bound_ = -solution.objective.total
         self._remember(replace(sample), sample.n_rows, item_info)
         advise(sample, counts_are_meant=self.beliefs_.cells[0].name == "poisson")
         return self

@@ -113,7 +113,11 @@ class GridFit(GridPredictor, GridModel, Persistent):
     objective: str
     random_state: Seed
     solver: str | Projection | Sweep = "projection"
-    offsets: bool | str = False
+
+    @property
+    def _offsets(self) -> bool | str:
+        """Whether effects of items are added; only the regressor has the parameter."""
+        return getattr(self, "offsets", False)
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
@@ -176,7 +180,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
                 "Partitions are fitted with solver='projection' and objective='tradeoff' only; this model asks for "
                 f"solver={self.solver!r} and objective={self.objective!r}."
             )
-        if self.offsets is True:
+        if self._offsets is True:
             raise GinghamError("Partitions are fitted without offsets: leave offsets='auto' or set offsets=False.")
         checkpoint = checkpoint.bound_to(self, table.names)
         from gingham.models.grid.partitions import ScatteredProjection, few_rows, problem_of, read, sample_of_few
@@ -187,7 +191,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
             start, schedule, n_init = self.start, solver.schedule, self.n_init
             tried: tuple[tuple[float, float], ...] = ()
             if isinstance(start, str) and isinstance(self.n_clusters, str):
-                own = {} if self.offsets is False else {"offsets": False}
+                own = {} if self._offsets is False else {"offsets": False}
                 pilot = clone(self).set_params(**own).fit(*few_rows(rows, table, PILOT, self._seed()))
                 if pilot.interrupted_:  # half a pilot must not choose
                     raise KeyboardInterrupt
@@ -220,7 +224,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
         own: dict[str, Any] = {"n_clusters": self.n_clusters_, "beta": self.beta_}
-        if self.offsets is not False:
+        if self._offsets is not False:
             own["offsets"] = self.posterior_.offsets is not None
         start = self.start if isinstance(self.start, str) else "spectral"
         model = clone(self).set_params(**own, start=start)
@@ -316,16 +320,16 @@ class GridFit(GridPredictor, GridModel, Persistent):
 
     def _plan_offsets(self, sample: Sample, cell: CellModel) -> tuple[Plan | None, str]:
         """Whether the fit adds effects of items to its board, and why; nothing is said where nothing was compared."""
-        if not (isinstance(self.offsets, bool) or named_auto(self.offsets)):
-            raise GinghamError(f"offsets={self.offsets!r} is unknown; choose True, False or 'auto'.")
-        wanted = self.offsets is True
+        if not (isinstance(self._offsets, bool) or named_auto(self._offsets)):
+            raise GinghamError(f"offsets={self._offsets!r} is unknown; choose True, False or 'auto'.")
+        wanted = self._offsets is True
         if wanted and self.objective != "tradeoff":
             raise GinghamError(
                 f"objective={self.objective!r} minimises a certificate on the rows of the fit, and offsets have none: "
                 "use offsets=False, or objective='tradeoff' and a certificate by holdout."
             )
         possible = self.objective == "tradeoff" and cell.of_rest(np.zeros(1)) is not None and sample.n_modes > 1
-        if not wanted and (not possible or self.offsets is False):
+        if not wanted and (not possible or self._offsets is False):
             return None, ""
         rest_cell(cell, np.zeros(1))  # refuses losses that offsets do not go with
         sizes = expand_clusters(self.n_clusters, sample.shape, sample.n_observations)
@@ -447,7 +451,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
     def _fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
         """Models fitted at falling β, each started where the last one ended, and the observations, read once."""
         # Along a path certificates are compared, which offsets do not have on the rows of the fit.
-        alike = {"offsets": False} if named_auto(self.offsets) else {}
+        alike = {"offsets": False} if named_auto(self._offsets) else {}
         model = clone(self).set_params(beta=betas[0], **alike)
         sample, cell = model._tuples(X, y, None)
         yield model._fit(sample, cell, None), sample
