@@ -104,6 +104,22 @@ def test_partitions_equal_one_machine(cluster, d):
     assert model.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)
 
 
+def test_a_committee_of_grids_is_fitted_by_the_cluster(cluster, tmp_path):
+    frame, axes = table(), ["viewer", "movie"]
+    committee = gg.Committee(MODEL, n_members=2, random_state=0)
+    expected = clone(committee).fit(frame[axes], frame["stars"])
+    with Client(cluster):
+        found = clone(committee).fit(by_viewer(frame), "stars")
+        across = clone(committee).set_params(cross=True).fit(by_viewer(frame), "stars")
+    assert found.engine_ == "dask"
+    assert across.engine_ == "cores"  # folds are drawn from all rows
+    np.testing.assert_allclose(found.predict(frame[axes]), expected.predict(frame[axes]), atol=1e-6)
+    found.save(tmp_path / "m.gingham")
+    for model in (found, gg.load(tmp_path / "m.gingham")):
+        with pytest.raises(gg.RefusedCertificate):  # its own rows
+            gg.certify(model, frame[axes], frame["stars"], bound="holdout")
+
+
 def test_dask_frames_and_parquet_take_their_sizes_from_a_pilot(cluster, tmp_path):
     frame = table()
     many = clone(MODEL).set_params(n_clusters="auto")

@@ -12,7 +12,7 @@ from gingham.cells import Absolute, ZeroOne
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError, InterruptedWarning
-from gingham.fitting.certified import Certified, certificate, facts, local_table, merge_pair, prune
+from gingham.fitting.certified import Certified, certificate, facts, local_table, merge_cheapest, prune
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import best_of
 from gingham.fitting.projection import Projection, half_step
@@ -261,8 +261,11 @@ def test_pruning_changes_nothing_and_merging_is_a_union():
     pruned = prune(posterior)
     assert pruned.n_clusters == (2, 3)
     assert pruned.gibbs_loss(problem.samples[0]) == pytest.approx(posterior.gibbs_loss(problem.samples[0]))
-    union = merge_pair(problem, pruned, 1, 0, 2)
-    assert union.labels[1].tolist() == [0, 1, 0, 1, 0]
+    union = merge_cheapest(problem, pruned)
+    assert sum(union.n_clusters) == sum(pruned.n_clusters) - 1
+    for fine, coarse in zip(pruned.labels, union.labels):
+        assert len(set(zip(fine.tolist(), coarse.tolist()))) == len(set(fine.tolist()))  # each goes to one
+    np.testing.assert_allclose(union.answers[0], union.refit(problem.samples[0]).answers[0])
     with pytest.raises(GinghamError, match="needs a loss given by a table"):
         Certified().solve(replace(problem, cells=(CELLS[-1],)), posterior)
 

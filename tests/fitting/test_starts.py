@@ -13,7 +13,8 @@ from gingham import CoClusteringRegressor, GraphClustering
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.datasets import planted_graph
-from gingham.engine import k_means
+from gingham.engine import k_means, project_compiled  # noqa: F401  # compiled code asks numba for its threads
+from gingham.engine.threads import thread_limit
 from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import make_start
@@ -38,6 +39,7 @@ def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.M
         look()
         return plus_plus(*args, **options)
 
+    thread_limit()  # numba loads a library of its own when it is first asked, and only then
     plus_plus = k_means.plus_plus
     monkeypatch.setattr(k_means, "plus_plus", watched)
     monkeypatch.setattr(partition, "KMeans", Watched)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import ClassVar, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, mark_interrupted
-from gingham.fitting.merging import cheapest, joined, prune
+from gingham.fitting.merging import ladder, prune
 from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
 
@@ -155,11 +156,5 @@ def merge_cheapest(problem: Problem, posterior: Posterior) -> Posterior:
         n, m = posterior.assign[mode].shape
         return sum(labels.values()) / m + log_binomial(n + m - 1, m - 1) - log_binomial(n + m - 2, m - 2)
 
-    found = cheapest(problem, posterior, [posterior.statistics(problem.samples[0])], saved)
-    return posterior if found is None else merge_pair(problem, posterior, *found)
-
-
-def merge_pair(problem: Problem, posterior: Posterior, mode: int, a: int, b: int) -> Posterior:
-    """Clusters a and b of one mode as one; answers refitted."""
-    assign = (joined(q, 1, a, b) if at == mode else q for at, q in enumerate(posterior.assign))
-    return replace(posterior, assign=tuple(assign)).refit(problem.samples[0])
+    *_, last = islice(ladder(problem, posterior, saved=saved), 2)
+    return last.posterior

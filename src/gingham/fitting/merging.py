@@ -187,8 +187,16 @@ def prune(posterior: Posterior, floor: float = EMPTY) -> Posterior:
     return replace(posterior, assign=tuple(assign), answers=tuple(answers))
 
 
-def ladder(problem: Problem, posterior: Posterior, least: Sequence[int] | None = None) -> Iterator[Rung]:
-    """From a posterior down to one cell (or ``least`` clusters a mode), each time by the merge with the least Δ."""
+def ladder(
+    problem: Problem,
+    posterior: Posterior,
+    least: Sequence[int] | None = None,
+    saved: Callable[[int], float] | None = None,
+) -> Iterator[Rung]:
+    """From a posterior down to one cell (or ``least`` clusters per mode), each time by the merge with the least Δ.
+
+    ``saved`` is the price of one cluster of a mode, nats; by default that of the answers in its cells.
+    """
     if problem.structure.repeats:
         raise GinghamError("Merging needs relations in which each mode occurs at most once; a graph is not supported.")
     tables: list[Floats] = [
@@ -197,8 +205,7 @@ def ladder(problem: Problem, posterior: Posterior, least: Sequence[int] | None =
     posterior = replace(posterior, answers=tuple(cell.answer(t) for cell, t in zip(problem.cells, tables)))
     merged = None
 
-    def saved(mode: int) -> float:
-        """Nats for the answers in the cells of one cluster."""
+    def price_of_answers(mode: int) -> float:
         uses = problem.structure.uses(mode)
         return sum(np.moveaxis(tables[r], p, 0)[0, ..., 0].size * _price_of_one(problem, r) for r, p in uses)
 
@@ -206,7 +213,7 @@ def ladder(problem: Problem, posterior: Posterior, least: Sequence[int] | None =
         losses = tuple(float(c.loss(a, t).sum()) for c, a, t in zip(problem.cells, posterior.answers, tables))
         objective = Objective(losses, information_terms(posterior), problem.betas)
         yield Rung(posterior, objective, cell_price(problem, posterior), merged)
-        merged = cheapest(problem, posterior, tables, saved, least)
+        merged = cheapest(problem, posterior, tables, saved or price_of_answers, least)
         if merged is None:
             return
         mode, a, b = merged = (merged[0], min(merged[1:]), max(merged[1:]))

@@ -139,7 +139,7 @@ def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
 
 
 def from_labels(
-    problem: Problem, labels: Sequence[Any], n_clusters: Sequence[int] | None = None, firmness: float = 1.0
+    problem: Problem, labels: Sequence[AnyArray], n_clusters: Sequence[int] | None = None, firmness: float = 1.0
 ) -> Posterior:
     """Given clusters, one array of integers per mode; ``firmness`` < 1 gives every cluster some probability.
 
@@ -407,7 +407,7 @@ def variance(points: Floats) -> Floats:
     return ((points - points.mean(axis=0)) ** 2).mean(axis=0)
 
 
-def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
+def _scaled(points: Floats, noise: Floats, unit: Floats | float = 0.0) -> Floats:
     """Columns of spread √(share of their variance that noise does not explain), never quite zero.
 
     A column whose variance is rounding of numbers of size √``unit`` says nothing, and is zero.

@@ -19,6 +19,7 @@ from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
+from gingham.data.partitioned import PartitionedTable
 from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
 from gingham.data.sources import opened
 from gingham.errors import GinghamError, UnseenItemsWarning
@@ -135,20 +136,23 @@ class Committee(TupleModel, Persistent):
         least = 2 if self.cross else 1
         if not isinstance(self.n_members, (int, np.integer)) or self.n_members < least:
             raise GinghamError(f"n_members={self.n_members!r} must be an integer ≥ {least}.")
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=self.n_members)
+        members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
+        distributed = not self.cross and hasattr(members[0], "_fit_partitions")
+        if distributed and PartitionedTable.of(X, y, sample_weight) is not None:
+            return self._fit_on_cluster(members, X, y, sample_weight, item_info, checkpoint.bound_to(self))
         X, y, sample_weight = opened(X, y, sample_weight)
         checkpoint.bound_to(self, X, y, sample_weight)
         X, y = tuples_of(X, y)
         columns = self._columns(X, reset=True)
         n_rows = len(columns.columns[0])
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=self.n_members)
         parts: list[tuple[Part | None, Part | None]] = [(None, None)] * self.n_members
         folds = None
         if self.cross:
             counts = whole_counts(checked_weights(sample_weight, n_rows))
             folds = Folds.of(n_rows, counts, self.n_members, int(rng.randint(2**31 - 1)))
             parts = folds.parts()
-        members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
         results: list[tuple[BaseEstimator, Floats | None]] = []
         together = None if self.cross else getattr(members[0], "_fit_together", None)  # of a family that can
         if together is not None and together(members, X, y, sample_weight):
@@ -173,6 +177,21 @@ class Committee(TupleModel, Persistent):
         for member in self.members_:
             if hasattr(member, "_fit_rows"):  # what all of them have seen is kept once; nobody asks about folds
                 member._fit_rows = () if self.cross else self._fit_rows
+        return self
+
+    def _fit_on_cluster(
+        self, members: Sequence[BaseEstimator], X: Any, y: Any, sample_weight: Any, item_info: ItemInfo | None,
+        checkpoint: Checkpoint,
+    ) -> Self:  # fmt: skip
+        """Members one after the other, each fitted by the whole cluster."""
+        stages = zip(_until_interrupted(members), self._stages(checkpoint))
+        self.members_ = tuple(_fit_member(one, X, y, sample_weight, None, None, **stage)[0] for one, stage in stages)
+        self.interrupted_ = any(_interrupted(member) for member in self.members_)
+        self._keep_tests(None)
+        self._remember(None, 0, item_info)
+        first = self.members_[0]
+        for name in ("_fit_rows", "engine_", "n_features_in_", "feature_names_in_"):
+            setattr(self, name, getattr(first, name))
         return self
 
     def _keep_tests(self, tests: tuple[AnyArray | None, ...] | None) -> None:
