@@ -347,7 +347,7 @@ def fixed_clusters(posterior: Posterior, places: Iterable[int]) -> tuple[Assumpt
     names = [
         posterior.structure.modes[mode].name
         for mode in frozen
-        if not np.array_equal(on_host(posterior.assign[mode]), np.eye(len(posterior.assign[mode])))
+        if not np.array_equal(posterior.assign[mode], np.eye(len(posterior.assign[mode])))
     ]
     return (given("clusters fixed beforehand", names=names),) if names else ()
 
