@@ -28,7 +28,7 @@ from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError, RefusedCertificate, one_of, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
-from gingham.fitting.loop import Callback, completed
+from gingham.fitting.loop import Callback
 from gingham.models.base import Persistent, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table
@@ -280,14 +280,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return Predicted(expected, np.sqrt(expected))
 
     def _refit(self, counts: Counts, kept: Bools) -> Refit:
-        """Clusters of the same kind from some of the entries; no more a side than a summary can use."""
+        """Clusters of the same kind from some of the entries; no more per side than a summary can use."""
         part = counts.copy()
         part.data = np.where(kept, counts.data, 0.0)
         part.eliminate_zeros()
         size = tuple(None if q is None else min(q.shape[1], FINEST_READ) for q in self.memberships_)
         solver = CountSolver(np.inf, "sweep", "profiles", min(self.max_iter, 8), max(self.tol, 5e-3))
         with one_blas_thread():
-            found = completed(solver.fit(part, size, np.random.default_rng(0)))
+            found = solver.best(part, size, self._starts(size), np.random.default_rng(0))
         return Refit(tuple(None if m is None else labels for m, labels in zip(size, found.labels)))
 
     def _sizes(self, counts: Counts, solver: CountSolver, rng: np.random.Generator, checkpoint: Checkpoint) -> GridSize:
