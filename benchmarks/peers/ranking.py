@@ -27,7 +27,7 @@ from sklearn.utils import check_random_state
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from common import arguments, importable, load, previous, write
+from common import arguments, importable, load, machine, previous, versions, write
 from gingham import BasketRanker, certify_ranking
 from gingham.engine.threads import one_thread
 from gingham.models.ranking.baskets import Baskets
@@ -410,6 +410,7 @@ def main() -> None:
             results[name] = {
                 "users": baskets.n_users, "items": baskets.n_items, "interactions": int(baskets.taken.nnz),
                 "mean": summary(measured), "splits": measured,
+                "measured with": versions(["implicit"]) | machine(),  # other sets may be of another run
             }  # fmt: skip
             write(args, {"at": AT, "hidden": 0.2, "jobs": args.jobs} | settings, results, ["implicit"])
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "structure"))
 
 import files_visited
 
-MOST = {"grid fit": 28, "graph fit": 22, "layered fit": 21, "counts fit": 21, "gingham fit": 51, "gingham report": 40}
+MOST = {"grid fit": 29, "graph fit": 24, "layered fit": 21, "counts fit": 22, "gingham fit": 51, "gingham report": 40}
 
 
 @pytest.fixture(scope="module")

@@ -166,11 +166,11 @@ class LostError(Exception):
     """The process of the fit ends."""
 
 
-@pytest.mark.parametrize("after", [1, 5, 12])
+@pytest.mark.parametrize("after", [1, 3, 12])
 def test_a_lost_client_or_cluster_costs_no_sweep(cluster, after, tmp_path):
     frame, kept = table(), tmp_path / "fit.checkpoint"
     start = clone(MODEL).set_params(max_iter=1, start="random").fit(frame[["viewer", "movie"]], frame["stars"])
-    model = clone(MODEL).set_params(start=start.posterior_, solver=Projection(Down(3.0, n_steps=4), tol=0.0))
+    model = clone(MODEL).set_params(start=start.posterior_, solver=Projection(Down(3.0, n_steps=4), tol=1e-9))
     sweeps = []
 
     def fit(resume, lost_after=100):

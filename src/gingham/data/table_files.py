@@ -112,8 +112,11 @@ def _read_text(data: bytes, separator: str | None, is_id: Callable[[str], bool],
     """A CSV or TSV file; the types of columns other than ids follow from all their values."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
-    if b"\0" in data[:4096]:
-        raise _unreadable(shown, "csv", "it holds binary data")
+    if b"\0" in data[:4096]:  # ids of a text may hold one, too
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise _unreadable(shown, "csv", "it holds binary data") from None
     data.lstrip().partition(b"\n")[0].decode("utf-8")  # polars would take names of columns in another encoding
     separator = separator or separator_of(data)
     names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns

@@ -73,7 +73,8 @@ def test_where_chains_run(monkeypatch):
 
     assert on_device("torch")
     assert not on_device("compiled")
-    monkeypatch.setattr("gingham.engine.place.has_gpu", lambda: True)
+    for name in ("may_have_gpu", "has_gpu"):
+        monkeypatch.setattr(f"gingham.engine.place.{name}", lambda: True)
     assert not on_device("auto")  # too small to pay
     monkeypatch.setattr(fit, "DEVICE_WORK", 0)
     monkeypatch.setattr(fit, "DEVICE_TOKEN", 0)

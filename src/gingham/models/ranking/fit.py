@@ -35,7 +35,9 @@ LEAST_HIDDEN = 30  # users with a hidden item, below which nothing can be chosen
 N_FACTORS, PILOT_FACTORS = 128, 64
 SWEEPS, LAST_SWEEPS, PILOT_SWEEPS, FURTHER_SWEEPS = 10, 7, 8, 3
 MOVES = (1, 2, 5)  # tenths of weight that move at a time
-FEW_TAKEN, REPEATS = 500_000, 3  # interactions up to which weights are judged on further hidden parts
+# Weights are judged on further hidden parts of small tables, by the number of interactions: they need more users than
+# there are.
+REPEATS = ((100_000, 8), (500_000, 3))
 DISLIKES = (0.0, 0.1, 0.2, 0.4, 0.8)  # shares of the pull of refused items that may be subtracted
 CLEARLY = 2.0  # standard errors that a change of the weights must gain
 ROUNDS = 8  # of the search for the members' weights
@@ -307,8 +309,8 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
     if "walk" in members:
         settings = search("walk", probe.walk, 1.5)
     every, last = [(probe.members(settings, members), probe.seen, probe.away)], probe
-    for _ in range(REPEATS if baskets.taken.nnz <= FEW_TAKEN else 0):
-        kept, hidden = baskets.hide(rng)  # weights need more users than there are
+    for _ in range(next((repeats for most_taken, repeats in REPEATS if baskets.taken.nnz <= most_taken), 0)):
+        kept, hidden = baskets.hide(rng)
         last = Probe(kept, hidden.of_items(probed), probed, most, rng, backend)
         every.append((last.members(settings, members), last.seen, last.away))
     scores, *known = zip(*every)
