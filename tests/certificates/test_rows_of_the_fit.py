@@ -120,6 +120,26 @@ def test_rows_that_came_later_and_simplified_models_are_known_too():
             held_out(elsewhere, rows[0][:200], rows[1][:200])
 
 
+@pytest.mark.parametrize("kind", ["layered", "committee"])
+def test_a_distilled_board_knows_the_rows_of_the_model_and_its_own(kind, tmp_path):
+    # Its groups were found on the rows of the model: those are no more new to it than the rows it was distilled on.
+    X, y = noise(500)
+    others, labels = noise(400, seed=4)
+    model = {
+        "layered": gg.LayeredCoClusteringRegressor(alphabet=STARS, effort="fast", random_state=0),
+        "committee": gg.Committee(gg.CoClusteringRegressor(**GRID, loss="quadratic"), n_members=2, random_state=0),
+    }[kind].fit(X, y)
+    board = gg.simplify(model, others, labels, max_clusters=(2, 2))
+    board.save(tmp_path / "board.gingham")
+    for known in (board, gg.load(tmp_path / "board.gingham"), gg.simplify(model, X, y, max_clusters=(2, 2))):
+        with pytest.raises(RefusedCertificate, match="fitted on"):
+            certify(known, X[:200], y[:200], bound="holdout", predictor="mean", alphabet=STARS)
+    with pytest.raises(RefusedCertificate, match="fitted on"):
+        certify(board, others[:200], labels[:200], bound="holdout", predictor="mean", alphabet=STARS)
+    fresh, fresh_labels = noise(200, seed=9)
+    assert certify(board, fresh, fresh_labels, bound="holdout", predictor="mean", alphabet=STARS).value > 0
+
+
 def test_rows_on_disk_are_known(tmp_path):
     X, y = noise(600)
     paths = []

@@ -261,12 +261,17 @@ def has_summary(model: Saved) -> bool:
     return isinstance(model, Persistent) and model._summary is not None
 
 
+def new_rows(known: FitRows, sample: Sample) -> Sample:
+    """The rows of a sample that are not among those a fit learned from."""
+    met = known.met(sample)
+    return sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
+
+
 def learned_from(model: Persistent, sample: Sample) -> None:
     """Note that a model has learned from these rows, too; those of the fit are not counted twice."""
     model._errors = None  # of another model
     if model._fit_rows:
-        met = model._fit_rows[0].met(sample)
-        sample = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
+        sample = new_rows(model._fit_rows[0], sample)
         model._fit_rows = (model._fit_rows[0].with_rows(sample.fit_rows()), *model._fit_rows[1:])
     if model._data is not None and model._times is None:  # new rows have no points in time
         model._later = (*model._later, sample)

@@ -20,7 +20,15 @@ from gingham.data.sample import MAX_LABELS, few_values
 from gingham.errors import GinghamError
 from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.starts import with_best_answers
-from gingham.models.base import has_summary, labels_are_names, named_rows, observed_of, predictions_of, rows_of
+from gingham.models.base import (
+    has_summary,
+    labels_are_names,
+    named_rows,
+    new_rows,
+    observed_of,
+    predictions_of,
+    rows_of,
+)
 from gingham.summary.measure import additive_effects
 from gingham.summary.values import LayerTable, Observed, Refit
 
@@ -125,6 +133,9 @@ def distilled_model(
         if hasattr(model, name):
             setattr(board, name, getattr(model, name))
     board._remember(sample, sample.n_rows)
+    if model._fit_rows:  # its groups were found on the rows of that fit, whatever rows they were distilled on
+        known = model._fit_rows[0]
+        board._fit_rows = (known.with_rows(new_rows(known, sample).fit_rows()),)
     board._summary = replace(summary, size=size, errors=None)  # those were measured of another model
     board._keep_for_questions()
     return board
