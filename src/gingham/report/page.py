@@ -38,10 +38,11 @@ def asset(name: str) -> str:
 def filled(template: str, **values: object) -> str:
     """A template of the assets with its values and the style of all pages."""
     try:
-        from jinja2 import Environment
+        from jinja2 import Environment, FunctionLoader
     except ImportError:
         raise GinghamError("The report needs jinja2: install gingham[report].") from None
-    return Environment(autoescape=True).from_string(asset(template)).render(**values, style=asset("page.css"))
+    pages = Environment(autoescape=True, loader=FunctionLoader(asset))
+    return pages.get_template(template).render(**values, style=asset("page.css"))
 
 
 def write_text(page: str, path: str | os.PathLike[str]) -> None:
