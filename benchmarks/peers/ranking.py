@@ -439,7 +439,12 @@ def main() -> None:
                 "mean": summary(measured), "ahead": ahead(measured), "splits": measured,
                 "measured with": versions(["implicit"]) | machine(),  # other sets may be of another run
             }  # fmt: skip
-            write(args, {"at": AT, "hidden": 0.2, "jobs": args.jobs, "splits": list(seeds)} | settings, results, ["implicit"])
+            write(
+                args,
+                {"at": AT, "hidden": 0.2, "jobs": args.jobs, "splits": list(seeds)} | settings,
+                results,
+                ["implicit"],
+            )
 
 
 if __name__ == "__main__":
