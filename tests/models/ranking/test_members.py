@@ -71,7 +71,7 @@ def test_gram_is_the_product(baskets):
     weights = np.random.default_rng(0).random(baskets.n_users)
     rows = features(baskets, np.arange(baskets.n_items) % 4, 4)
     expected = (baskets.taken.T @ sparse.diags_array(weights) @ rows).toarray()
-    assert kernels.gram(baskets.taken, rows, weights) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert kernels.grams(baskets.taken, rows, weights)[0] == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 511, 512, 1030])
@@ -115,7 +115,7 @@ def test_threads_change_no_bit():
     start = np.zeros((600, 8), dtype=np.float32)
 
     def all_of_them():
-        yield kernels.gram(large.taken, large.taken, large.power(-0.5))
+        yield kernels.grams(large.taken, large.taken, large.power(-0.5))[0]
         yield kernels.times(large.taken, table)
         yield kernels.solve_rows(large.taken, table[:, :8].copy(), 1.0, 10.0, start, 20)
         yield kernels.best(table, 9)

@@ -13,7 +13,7 @@ from scipy import sparse
 from gingham.arrays import Floats, Ints
 from gingham.engine.threads import one_blas_thread
 from gingham.models.ranking import device
-from gingham.models.ranking.baskets import Baskets, membership
+from gingham.models.ranking.baskets import Baskets, Taken, membership
 from gingham.models.ranking.boards import SCALE, BasketBoard, Equations, features, fit_board
 from gingham.models.ranking.clusters import RARE, cluster_items
 from gingham.models.ranking.factors import Factors, fit_factors
@@ -140,10 +140,10 @@ class Ranking:
         return found
 
 
-def default_settings(baskets: Baskets) -> Settings:
+def default_settings(baskets: Taken) -> Settings:
     """Sizes by the number of interactions; the rest as measured on several tables."""
     frequent = int((baskets.popularity >= RARE).sum())
-    return Settings(max(1, min(round(0.8 * sqrt(baskets.taken.nnz)), frequent // 2, MOST_CLUSTERS)))
+    return Settings(max(1, min(round(0.8 * sqrt(baskets.n_taken)), frequent // 2, MOST_CLUSTERS)))
 
 
 def ndcg(scores: Floats, seen: sparse.csr_array, hidden: sparse.csr_array, at: int = AT) -> Floats:
@@ -198,7 +198,7 @@ class Probe:
     """
 
     def __init__(
-        self, kept: Baskets, hidden: Baskets, probed: Ints, most: int, rng: np.random.Generator, backend: str
+        self, kept: Taken, hidden: Taken, probed: Ints, most: int, rng: np.random.Generator, backend: str
     ) -> None:
         self.kept, self.probed, self.rng, self.backend = kept, probed, rng, backend
         users = np.flatnonzero(hidden.sizes > 0)
@@ -264,7 +264,7 @@ class Probe:
         return {name: part for name, part in parts.items() if name in names}
 
 
-def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator, backend: str) -> Choice:
+def choose(baskets: Taken, members: tuple[str, ...], rng: np.random.Generator, backend: str) -> Choice:
     """Hide a fifth of each user's items, and keep for each setting the value that ranks them best.
 
     Everything is measured by NDCG@20 of 2,000 users (up to 8,000 where each has few hidden items) on the 1,500 most
@@ -309,7 +309,7 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
     if "walk" in members:
         settings = search("walk", probe.walk, 1.5)
     every, last = [(probe.members(settings, members), probe.seen, probe.away)], probe
-    for _ in range(next((repeats for most_taken, repeats in REPEATS if baskets.taken.nnz <= most_taken), 0)):
+    for _ in range(next((repeats for most_taken, repeats in REPEATS if baskets.n_taken <= most_taken), 0)):
         kept, hidden = baskets.hide(rng)
         last = Probe(kept, hidden.of_items(probed), probed, most, rng, backend)
         every.append((last.members(settings, members), last.seen, last.away))
@@ -400,7 +400,7 @@ def _weigh(parts: dict[str, Floats], each: Callable[[Floats], Floats]) -> tuple[
 
 
 def fit_ranking(
-    baskets: Baskets, choice: Choice, n_boards: int, n_factors: int, rng: np.random.Generator, backend: str
+    baskets: Taken, choice: Choice, n_boards: int, n_factors: int, rng: np.random.Generator, backend: str
 ) -> tuple[Ranking, BasketBoard, Factors]:
     """All members on all interactions, the first board for people to read, and the factors that make the clusters."""
     settings = choice.settings
