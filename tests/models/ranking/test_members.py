@@ -21,6 +21,7 @@ from gingham.models.ranking.fit import (
     fit_ranking,
     ndcg,
 )
+from gingham.models.ranking.item_ridge import USER_WEIGHT as USER_WEIGHT_OF_ITEMS
 from gingham.models.ranking.item_ridge import primal, ridge_of
 from gingham.models.ranking.walk import walk_scores, walks
 
@@ -270,7 +271,7 @@ def test_scores_of_a_readable_board_take_an_item_out_of_its_own_basket():
 def ridge_by_hand(baskets, labels, strength, rho):
     """Every column by its own constrained least squares: coefficient of the item itself fixed at 0."""
     taken = baskets.taken.toarray()
-    weights, ridge = ridge_of(baskets, strength)
+    weights, ridge = baskets.power(USER_WEIGHT_OF_ITEMS), ridge_of(baskets, strength)
     members = np.eye(labels.max() + 1)[labels]
     root = np.diag(ridge**-0.5)
     prior = np.linalg.inv(root @ (np.eye(len(ridge)) + rho * members @ members.T) @ root)

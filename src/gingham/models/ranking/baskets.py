@@ -36,6 +36,11 @@ class Taken(ABC):
 
     @property
     @abstractmethod
+    def place(self) -> str:
+        """Where the sums are computed: cores, files, dask."""
+
+    @property
+    @abstractmethod
     def n_items(self) -> int:
         """How many items there are, taken or not."""
 
@@ -81,6 +86,10 @@ class Taken(ABC):
     def sweep(self, users: Any, items: Floats, penalty: float, alpha: float, steps: int) -> tuple[Any, Floats]:
         """A sweep of implicit least squares from the last one's factors: of users (None: from 0) and of items."""
 
+    @abstractmethod
+    def whole(self) -> Baskets:
+        """All baskets, here; in a file where they are many."""
+
     def tables(self, n_rows: int, n_columns: int, call: Callable[..., Tables], *arguments: object) -> list[Floats]:
         """Σ of the tables ``call(block, …, a, b)``, float32 (n_rows, n_columns), of which that makes the rows a:b."""
         found: list[Floats] = []
@@ -120,7 +129,7 @@ class Baskets(Taken):
         order = np.unique(users.astype(np.int64) * shape[1] + items)
         rows, columns = np.divmod(order, shape[1])
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-        return cls(sparse.csr_array((np.ones(len(order), np.float32), columns.astype(np.int32), starts), shape=shape))
+        return cls.stored(columns.astype(np.int32), starts, shape[1])
 
     @classmethod
     def counted(cls, users: Ints, items: Ints, weights: Floats | None, least: float, shape: tuple[int, int]) -> Baskets:
@@ -143,9 +152,19 @@ class Baskets(Taken):
 
     @classmethod
     def _from_file(cls, state: State) -> Baskets:
-        indices, starts = state["indices"], state["indptr"]
-        ones = np.ones(len(indices), np.float32)
-        return cls(sparse.csr_array((ones, indices, starts), shape=(len(starts) - 1, int(state["n_items"]))))
+        return cls.stored(state["indices"], state["indptr"], int(state["n_items"]))
+
+    @classmethod
+    def stored(cls, items: Ints, starts: Ints, n_items: int) -> Baskets:
+        """The items of each user, those of user u from ``starts[u]`` to ``starts[u + 1]``."""
+        return cls(rows_of(items, starts, n_items))
+
+    @property
+    def place(self) -> str:
+        return "files" if in_file(self.taken.indices) else "cores"
+
+    def whole(self) -> Baskets:
+        return self
 
     @property
     def n_items(self) -> int:
@@ -175,7 +194,7 @@ class Baskets(Taken):
             yield Baskets(self.taken[low:high])
 
     def added(self, call: Callable[..., Tables], *arguments: object) -> Tables:
-        return reduce(_plus, (call(block, *arguments) for block in self.blocks))
+        return reduce(plus, (call(block, *arguments) for block in self.blocks))
 
     def gram(self, exponent: float, backend: str) -> Floats:
         if on_torch(backend):
@@ -200,7 +219,7 @@ class Baskets(Taken):
             users[np.repeat(free - turned.indptr[:-1], mine) + np.arange(turned.nnz)] = turned.indices + first
             free += mine
             first += block.n_users
-        return sparse.csr_array((_ones(users), users, starts), shape=self.taken.shape[::-1])
+        return rows_of(users, starts, self.n_users)
 
     def of_users(self, users: Ints) -> Baskets:
         return Baskets(sparse.csr_array(self.taken[users]))
@@ -216,15 +235,14 @@ class Baskets(Taken):
 
     def without(self, items: Ints) -> Baskets:
         """The same baskets without some items, which keep their columns."""
-        return Baskets(self._part(~np.isin(self.taken.indices, items)))
+        return self._part(~np.isin(self.taken.indices, items))
 
     def hide(self, rng: np.random.Generator, share: float = HIDDEN) -> tuple[Baskets, Baskets]:
-        drawn = [block.hidden(rng.random(block.taken.nnz), share) for block in self.blocks]
-        kept, hidden = (
-            _stacked((block._part(chosen != keep) for block, chosen in zip(self.blocks, drawn)), self.taken.indices)
-            for keep in (True, False)
-        )
-        return Baskets(kept), Baskets(hidden)
+        return self.divided(np.concatenate([block.hidden(rng.random(block.taken.nnz), share) for block in self.blocks]))
+
+    def divided(self, hidden: Bools) -> tuple[Baskets, Baskets]:
+        """What is kept, and what is hidden, by stored entry."""
+        return self._part(~hidden), self._part(hidden)
 
     def hidden(self, random: Floats, share: float) -> Bools:
         """Which stored entries are hidden: of each user the first ⌊share · |N(u)|⌋ in the order of ``random``."""
@@ -234,9 +252,16 @@ class Baskets(Taken):
         hidden[order] = np.arange(len(users)) - self.taken.indptr[users] < np.floor(share * sizes)[users]
         return hidden
 
-    def _part(self, chosen: Bools) -> sparse.csr_array:
-        starts = np.concatenate([[0], np.cumsum(chosen)])[self.taken.indptr]
-        return sparse.csr_array((self.taken.data[chosen], self.taken.indices[chosen], starts), shape=self.taken.shape)
+    def _part(self, chosen: Bools) -> Baskets:
+        def parts() -> Iterator[sparse.csr_array]:
+            first = 0
+            for block in self.blocks:
+                mine = chosen[first : first + block.taken.nnz]
+                first += len(mine)
+                starts = np.concatenate([[0], np.cumsum(mine)])[block.taken.indptr]
+                yield rows_of(block.taken.indices[mine], starts, self.n_items)
+
+        return Baskets(_stacked(parts(), self.taken.indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +272,7 @@ class _Sides:
     factors: Floats
 
 
-def _plus(one: Tables, other: Tables) -> Tables:
+def plus(one: Tables, other: Tables) -> Tables:
     return tuple(map(add, one, other))
 
 
@@ -265,7 +290,7 @@ def _counted(
     enough = counts.data >= least if least > 0 else counts.data < 0
     starts = np.concatenate([[0], np.cumsum(enough)])[counts.indptr]
     indices = counts.indices[enough].astype(np.int32, copy=False)
-    return sparse.csr_array((np.ones(len(indices), np.float32), indices, starts), shape=shape)
+    return rows_of(indices, starts, shape[1])
 
 
 def _stacked(parts: Iterable[sparse.csr_array], like: AnyArray) -> sparse.csr_array:
@@ -282,7 +307,20 @@ def _stacked(parts: Iterable[sparse.csr_array], like: AnyArray) -> sparse.csr_ar
         starts = np.cumsum(np.concatenate(sizes))
         file.flush()
         indices = mapped(file, np.int32, int(starts[-1])) if starts[-1] else np.zeros(0, np.int32)
-    return sparse.csr_array((_ones(indices), indices, starts), shape=(len(starts) - 1, n_items))
+    return rows_of(indices, starts, n_items)
+
+
+def rows_of(columns: Ints, starts: Ints, n_columns: int) -> sparse.csr_array:
+    """Rows of float32 ones; row u has them in the columns from ``starts[u]`` to ``starts[u + 1]``."""
+    starts = starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)  # of one kind with the columns: no copy
+    return sparse.csr_array((_ones(columns), columns, starts), shape=(len(starts) - 1, n_columns))
+
+
+def kept_in_files(n: int, dtype: Any) -> AnyArray:
+    """Room for n numbers in a file that vanishes with the array."""
+    with tempfile.TemporaryFile(prefix="gingham-") as file:
+        file.truncate(n * np.dtype(dtype).itemsize)
+        return mapped(file, dtype, n)
 
 
 def _ones(like: AnyArray) -> Floats:
