@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from gingham.arrays import Floats, Ints
-from gingham.engine.threads import one_blas_thread, over_blocks
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.views.fit import Method, max_components, mean_correlations, solve
@@ -21,6 +20,8 @@ RIDGES = (0.01, 0.1, 0.3, 1.0, 10.0)
 MOST_COMPONENTS = 300  # tried when their number is to be found
 FINALISTS = 3  # ridges at most that go on after the first fold
 NEARLY = 0.01  # MRR by which a ridge may be behind the best to go on
+SINGLE_FROM = 400  # objects from which the folds are solved in single precision, at a third of the cost
+ROUNDINGS = 10.0  # how many times the rounding of single precision a ridge must be for that
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,8 @@ class RidgeChoice:
     # ρ of each component on held-out objects, averaged over pairs of views and folds, (n_candidates, most_components);
     # NaN for ridges that were left after the first fold
     correlations: Floats
-    # MRR of held-out mates, averaged likewise, for each of the numbers of components in ``counts``
+    # MRR of held-out mates, averaged likewise, for each of the numbers of components in ``counts``, which is the given
+    # one alone where it was given
     counts: tuple[int, ...]
     mates: Floats
 
@@ -54,6 +56,9 @@ def choose(
     best go on. Correlations would choose too little ridge: they do not see that a query's mate must beat all other
     documents. They say how many components there are: one counts by how far its held-out correlation exceeds 2/√n,
     what chance alone may give, and more are taken while they add to that total. A number that is given is kept.
+
+    Single precision does where its rounding is small beside every ridge. Ridges follow one another, because scipy's
+    factorisations hold the interpreter: threads of ours would wait for each other, and those of BLAS do not.
     """
     n = len(representations[0].present)
     if not 2 <= cv <= n // 2:
@@ -62,43 +67,44 @@ def choose(
             "Give both ridge and n_components, or more objects."
         )
 
+    rounding = n * float(np.finfo(np.float32).eps)  # the largest eigenvalue of a kernel is n at most
+    single = method.single and n >= SINGLE_FROM and min(map(min, candidates)) >= ROUNDINGS * rounding
+    held = [r.in_single_precision() if single else r for r in representations]
+
+    def measured(tried: int) -> tuple[int, ...]:
+        return ladder(tried) if n_components is None else (n_components,)
+
     def fold(train: Ints, test: Ints, going: Sequence[int]) -> dict[str, Floats]:
         """ρ and MRR on the test objects for every ridge that is still in, by the number of components."""
-        parts, scorers = zip(*(r.part(train, test) for r in representations))
+        parts, scorers = zip(*(r.part(train, test) for r in held))
         tried = min(n_components or MOST_COMPONENTS, max_components(parts))
-        absent = [~r.present[test, None] for r in representations]
-
-        def one(candidate: int) -> tuple[Floats, Floats]:
+        absent = [~r.present[test, None] for r in held]
+        correlations = np.full((len(candidates), tried), np.nan)
+        mates = np.full((len(candidates), len(measured(tried))), np.nan)
+        for candidate in going:
             shared = solve(parts, candidates[candidate], tried, seed, method)
             scores = [
                 np.where(lacks, np.nan, score(own)) for lacks, score, own in zip(absent, scorers, shared.coefficients)
             ]
             weighted = [each * component_weights(shared.strengths, weighting) for each in scores]
-            return mean_correlations(scores), mean_reciprocal_ranks(weighted, ladder(tried))
-
-        with one_blas_thread():  # the ridges are the threads
-            rows = list(over_blocks(one, going))
-        held, mates = (np.full((len(candidates), len(rows[0][at])), np.nan) for at in range(2))
-        held[list(going)], mates[list(going)] = [row[0] for row in rows], [row[1] for row in rows]
-        return {"held": held, "mates": mates}
-
-    def best_of(mates: Floats) -> Floats:
-        return np.asarray(mates[:, -1] if n_components is not None else mates.max(axis=1))
+            correlations[candidate] = mean_correlations(scores)
+            mates[candidate] = mean_reciprocal_ranks(weighted, [min(k, tried) for k in measured(tried)])
+        return {"held": correlations, "mates": mates}
 
     going: Sequence[int] = range(len(candidates))
     folds: list[dict[str, Floats]] = []
     for number, (train, test) in enumerate(KFold(cv, shuffle=True, random_state=seed).split(np.empty(n))):
         folds.append(checkpoint.stage(f"fold {number + 1}").result(partial(fold, train, test, going)))
         if not number:
-            first = best_of(folds[0]["mates"])
+            first = folds[0]["mates"].max(axis=1)
             order = np.argsort(-first, kind="stable")[:FINALISTS]
             going = sorted(order[first[order] >= first.max() - NEARLY].tolist())
     width = min(each["held"].shape[1] for each in folds)  # a smaller fold may have fewer components
     mean = np.mean([each["held"][:, :width] for each in folds], axis=0)
-    ladders = [ladder(each["held"].shape[1]) for each in folds]
+    ladders = [measured(each["held"].shape[1]) for each in folds]
     counts = tuple(k for k in ladders[0] if all(k in other for other in ladders))
     mates = np.mean([each["mates"][:, np.isin(tried, counts)] for each, tried in zip(folds, ladders)], axis=0)
-    best = int(np.nanargmax(best_of(mates)))
+    best = int(np.nanargmax(mates.max(axis=1)))
     found = n_components or int(np.argmax(np.cumsum(mean[best] - 2.0 / np.sqrt(n)))) + 1
     return RidgeChoice(candidates[best], found, tuple(candidates), mean, counts, mates)
 
