@@ -269,7 +269,7 @@ def test_bad_requests_get_a_sentence():
 def test_single_precision_chooses_as_double(monkeypatch):
     views = related(450, 3)
     single = gg.PairwiseClusterAnalysis(2, random_state=0).fit(views)
-    monkeypatch.setattr(view_validation, "SINGLE_FROM", 451)
+    monkeypatch.setattr(heldout, "SINGLE_FROM", 451)
     double = gg.PairwiseClusterAnalysis(2, random_state=0).fit(views)
     assert single.choice_.counts == double.choice_.counts == (2,)
     assert not np.array_equal(single.choice_.correlations, double.choice_.correlations)  # it was in single precision
