@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gingham.arrays import Bools, Floats
+from gingham.arrays import Bools, Floats, Ints
 from gingham.data.views import Matrix
 from gingham.errors import GinghamError, one_of
 from gingham.models.views import eigen
@@ -110,9 +110,11 @@ def solve(
     return eigen.Components(found.strengths, found.consensus * unit, tuple(a * unit for a in found.coefficients))
 
 
-def max_components(representations: Sequence[Representation]) -> int:
-    """How many components can be asked for."""
-    return min(len(representations[0].present) - 1, sum(r.rank for r in representations))
+def max_components(representations: Sequence[Representation], objects: Ints | None = None) -> int:
+    """How many components can be asked for, of all objects or of some."""
+    some = slice(None) if objects is None else objects
+    present = [r.present[some] for r in representations]
+    return min(len(present[0]) - 1, sum(min(r.rank, int(p.sum()) - 1) for r, p in zip(representations, present)))
 
 
 def pair_correlations(scores: Sequence[Floats]) -> Floats:

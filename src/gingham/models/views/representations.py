@@ -207,14 +207,14 @@ class Representation:
             mean = centre(inside, present)
             scale = float(present.sum() / np.trace(inside))
             inside *= scale
-            own = replace(self, present=present, rank=min(self.rank, int(present.sum()) - 1), gram=inside)
+            own = replace(self, present=present, gram=inside)
         elif self.features is not None:
             inside, outside = self.features[train], self.features[test]
             mean = inside[present].mean(axis=0)
             inside = (inside - mean) * present[:, None]
             scale = float(np.sqrt(present.sum() / sum_of_squares(inside)))
             inside *= scale
-            own = replace(self, present=present, rank=min(self.rank, len(train) - 1), features=inside)
+            own = replace(self, present=present, features=inside)
         else:
             raise ValueError("A view that is given as an operator cannot be subset.")
 

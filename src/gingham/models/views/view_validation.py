@@ -70,40 +70,34 @@ def choose(
     rounding = n * float(np.finfo(np.float32).eps)  # the largest eigenvalue of a kernel is n at most
     single = method.single and n >= SINGLE_FROM and min(map(min, candidates)) >= ROUNDINGS * rounding
     held = [r.in_single_precision() if single else r for r in representations]
-
-    def measured(tried: int) -> tuple[int, ...]:
-        return ladder(tried) if n_components is None else (n_components,)
+    splits = list(KFold(cv, shuffle=True, random_state=seed).split(np.empty(n)))
+    tried = min(n_components or MOST_COMPONENTS, *(max_components(held, train) for train, _ in splits))
+    counts = (tried,) if n_components is not None else ladder(tried)
 
     def fold(train: Ints, test: Ints, going: Sequence[int]) -> dict[str, Floats]:
         """ρ and MRR on the test objects for every ridge that is still in, by the number of components."""
         parts, scorers = zip(*(r.part(train, test) for r in held))
-        tried = min(n_components or MOST_COMPONENTS, max_components(parts))
-        absent = [~r.present[test, None] for r in held]
-        correlations = np.full((len(candidates), tried), np.nan)
-        mates = np.full((len(candidates), len(measured(tried))), np.nan)
-        for candidate in going:
-            shared = solve(parts, candidates[candidate], tried, seed, method)
+        correlations, mates = (np.full((len(candidates), width), np.nan) for width in (tried, len(counts)))
+        for at in going:
+            shared = solve(parts, candidates[at], tried, seed, method)
             scores = [
-                np.where(lacks, np.nan, score(own)) for lacks, score, own in zip(absent, scorers, shared.coefficients)
+                np.where(r.present[test, None], score(own), np.nan)
+                for r, score, own in zip(held, scorers, shared.coefficients)
             ]
-            weighted = [each * component_weights(shared.strengths, weighting) for each in scores]
-            correlations[candidate] = mean_correlations(scores)
-            mates[candidate] = mean_reciprocal_ranks(weighted, [min(k, tried) for k in measured(tried)])
+            weights = component_weights(shared.strengths, weighting)
+            correlations[at] = mean_correlations(scores)
+            mates[at] = mean_reciprocal_ranks([each * weights for each in scores], counts)
         return {"held": correlations, "mates": mates}
 
     going: Sequence[int] = range(len(candidates))
     folds: list[dict[str, Floats]] = []
-    for number, (train, test) in enumerate(KFold(cv, shuffle=True, random_state=seed).split(np.empty(n))):
+    for number, (train, test) in enumerate(splits):
         folds.append(checkpoint.stage(f"fold {number + 1}").result(partial(fold, train, test, going)))
         if not number:
             first = folds[0]["mates"].max(axis=1)
             order = np.argsort(-first, kind="stable")[:FINALISTS]
             going = sorted(order[first[order] >= first.max() - NEARLY].tolist())
-    width = min(each["held"].shape[1] for each in folds)  # a smaller fold may have fewer components
-    mean = np.mean([each["held"][:, :width] for each in folds], axis=0)
-    ladders = [measured(each["held"].shape[1]) for each in folds]
-    counts = tuple(k for k in ladders[0] if all(k in other for other in ladders))
-    mates = np.mean([each["mates"][:, np.isin(tried, counts)] for each, tried in zip(folds, ladders)], axis=0)
+    mean, mates = (np.mean([each[name] for each in folds], axis=0) for name in ("held", "mates"))
     best = int(np.nanargmax(mates.max(axis=1)))
     found = n_components or int(np.argmax(np.cumsum(mean[best] - 2.0 / np.sqrt(n)))) + 1
     return RidgeChoice(candidates[best], found, tuple(candidates), mean, counts, mates)
