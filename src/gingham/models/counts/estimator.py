@@ -30,13 +30,13 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback
 from gingham.models.base import Persistent, stderr_progress, warn_of
-from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
+from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample
 from gingham.models.counts.starts import column_table
 from gingham.models.counts.tensor import Counts, CountsT, count_tensor, side_names
 from gingham.models.listed import Listed
 from gingham.models.questions import Predicted
 from gingham.storage import State
-from gingham.summary.values import Observed, Refit, Relation
+from gingham.summary.values import Observed, Refit, Relation, smoothed_lift
 
 if TYPE_CHECKING:
     from gingham.summary.item_tables import ItemInfo

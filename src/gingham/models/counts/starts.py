@@ -95,14 +95,14 @@ def block_table(counts: Counts, labels: Sequence[Ints], shape: Sequence[int]) ->
     """Counts of each block, shape (m_1, …, m_d)."""
     entries = counts.tocoo()
     at = np.ravel_multi_index(tuple(of[code] for of, code in zip(labels, entries.coords)), shape)
-    return np.bincount(at, entries.data, prod(shape)).reshape(shape)
+    return np.bincount(at, entries.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
 
 
 def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
     """Counts of each row cluster in each column, shape (columns, k): the clusters side by side in memory."""
     n_columns = counts.shape[1]
     at = counts.indices.astype(np.int64) * k + np.repeat(rows, np.diff(counts.indptr))
-    return np.bincount(at, counts.data, n_columns * k).reshape(n_columns, k)
+    return np.bincount(at, counts.data, n_columns * k).reshape(n_columns, k).astype(np.float64, copy=False)
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
@@ -133,7 +133,8 @@ def own_scores(counts: sparse.csr_array, mass: Floats, overall: Floats) -> Float
     """Nats that every row gains when coded by its own smoothed profile, not by the overall one, shape (rows,)."""
     rows = np.repeat(np.arange(len(mass)), np.diff(counts.indptr))
     lift = counts.data / np.maximum(mass[rows] * overall[counts.indices], TINY)
-    return np.bincount(rows, counts.data * np.log((1.0 - SEED_SMOOTHING) * lift + SEED_SMOOTHING), len(mass))
+    nats = counts.data * np.log((1.0 - SEED_SMOOTHING) * lift + SEED_SMOOTHING)
+    return np.bincount(rows, nats, len(mass)).astype(np.float64, copy=False)
 
 
 def _drawn(chances: Floats, n: int, rng: np.random.Generator) -> Ints:
@@ -165,9 +166,7 @@ def profile_steps(
     return labels
 
 
-def nearest_profiles(
-    counts: sparse.csr_array, table: Floats, overall: Floats, smoothing: float
-) -> tuple[Ints, Floats]:
+def nearest_profiles(counts: sparse.csr_array, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats]:
     """The cluster whose smoothed profile codes each row best, and the nats gained over the overall profile.
 
     ``table`` (columns, clusters) are the counts of each cluster; ``overall`` (columns,) sums to 1.

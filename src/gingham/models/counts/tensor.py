@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from gingham.arrays import Floats, Ints
 from gingham.data.adapt import check_counts
 from gingham.data.sample import need_unmasked
 
