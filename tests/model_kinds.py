@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-
 # Groups of these are distilled from their predictions after the fit, which takes longer than the fit itself.
 DISTILLED = ("layered", "committee", "survey")
 

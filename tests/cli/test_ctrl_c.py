@@ -20,7 +20,7 @@ INTERRUPTED = 130  # the exit code where there is no model yet
 AUTO = {
     "graph": ["--starts", "4"],
     "cooccurrence": ["--clusters", "auto"],
-    **dict.fromkeys(DISTILLED, ["--no-summary"]),
+    **{kind: ["--no-summary"] for kind in DISTILLED},
 }
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.
 STAGES = {
