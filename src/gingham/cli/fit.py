@@ -85,7 +85,8 @@ def fit(
             merges=merges, clusters=clusters, loss=loss, effort=effort, beta=beta, alphabet=alphabet,
             ordered=ordered, bounds=parse_bounds(bounds), objective=objective, solver=solver, n_init=starts,
             n_members=members, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start,
-            drop_missing=drop_missing, missing=missing, time=time, degree_correction=degree_correction, directed=directed,
+            drop_missing=drop_missing, missing=missing, time=time,
+            degree_correction=degree_correction, directed=directed,
         )  # fmt: skip
         task, folded = read_task(file, format, wanted, wide, relation or [])
         task = replace(task, side=facts_about(task, side or [], "--side"))
