@@ -1147,14 +1147,38 @@ def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+# English nouns for the sides of tables. Another name of a column may be a noun of any language, or none, and is not
+# inflected: 80 Benutzer, 12 sku.
+ENGLISH = """
+    account actor airport album animal anime answer area article artist attribute author basket bill book brand bus
+    business buyer candidate car card case category cell channel character child city class click client code column
+    company contract count country county course criterion customer date day department device diagnosis difference
+    disease district doctor document driver drug edge election employee entry episode event exam factor feature file
+    film friend game gene genre grade group guest hospital hotel hour house household image ingredient interaction
+    item joke journal judge key keyword label language level listener location machine mark market match measure
+    measurement member message method mode module month movie name network node number object observation opinion
+    order owner page pair paper participant party patient period person picture pixel place plant play player
+    podcast point post price problem product project property protein provider purchase query question rater rating
+    reader recipe record region respondent response restaurant result review reviewer row sample school score season
+    seller senator sensor sentence sequence series server service session shop show side site sku song source
+    speaker species sport star state statement station step store street student study subject subscriber supplier
+    symptom tag target teacher team term test theme thing ticket title token tool topic town track transaction tree
+    trial type unit university url user value variable vehicle vendor venue verse version video view viewer visit
+    visitor vote voter website week weight word worker year zone
+"""
+NOUNS = set(ENGLISH.split())
+IRREGULAR = {"person": "people", "child": "children", "criterion": "criteria", "diagnosis": "diagnoses"}
+SAME = {"series", "species", "anime"}
+
+
 def plural(noun: str, n: int | float = 2) -> str:
-    """A noun for n things: words, countries, boxes, users of user_id; names that are no plain words stay."""
+    """An English noun for n things: words, countries, boxes, users of user_id; other names of columns stay."""
     noun = re.sub(r"(?<=[a-z])(_id|_ID|Id|ID| id)$", "", noun)
-    if n == 1 or not (noun.isascii() and noun.isalpha()) or len(noun) < 3:
+    low = re.split("[^A-Za-z]", noun)[-1].lower()
+    if n == 1 or low not in NOUNS or low in SAME:
         return noun
-    low = noun.lower()
-    if low.endswith(("s", "data", "people", "children", "men")) and not low.endswith(("ss", "us")):
-        return noun
+    if low in IRREGULAR:
+        return noun[: len(noun) - len(low) + 1] + IRREGULAR[low][1:]
     if low.endswith("y") and low[-2] not in "aeiou":
         return f"{noun[:-1]}ies"
     return f"{noun}es" if low.endswith(("ss", "us", "x", "z", "ch", "sh")) else f"{noun}s"
