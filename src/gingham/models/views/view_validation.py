@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from gingham.arrays import Floats, Ints
+from gingham.engine.threads import one_blas_thread, over_blocks
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.views.fit import Method, max_components, mean_correlations, solve
@@ -57,8 +58,7 @@ def choose(
     documents. They say how many components there are: one counts by how far its held-out correlation exceeds 2/√n,
     what chance alone may give, and more are taken while they add to that total. A number that is given is kept.
 
-    Single precision does where its rounding is small beside every ridge. Ridges follow one another, because scipy's
-    factorisations hold the interpreter: threads of ours would wait for each other, and those of BLAS do not.
+    Single precision does where its rounding is small beside every ridge.
     """
     n = len(representations[0].present)
     if not 2 <= cv <= n // 2:
@@ -77,16 +77,20 @@ def choose(
     def fold(train: Ints, test: Ints, going: Sequence[int]) -> dict[str, Floats]:
         """ρ and MRR on the test objects for every ridge that is still in, by the number of components."""
         parts, scorers = zip(*(r.part(train, test) for r in held))
-        correlations, mates = (np.full((len(candidates), width), np.nan) for width in (tried, len(counts)))
-        for at in going:
-            shared = solve(parts, candidates[at], tried, seed, method)
+
+        def one(candidate: int) -> tuple[Floats, Floats]:
+            shared = solve(parts, candidates[candidate], tried, seed, method)
             scores = [
                 np.where(r.present[test, None], score(own), np.nan)
                 for r, score, own in zip(held, scorers, shared.coefficients)
             ]
             weights = component_weights(shared.strengths, weighting)
-            correlations[at] = mean_correlations(scores)
-            mates[at] = mean_reciprocal_ranks([each * weights for each in scores], counts)
+            return mean_correlations(scores), mean_reciprocal_ranks([each * weights for each in scores], counts)
+
+        correlations, mates = (np.full((len(candidates), width), np.nan) for width in (tried, len(counts)))
+        with one_blas_thread():  # the ridges are the threads: matrices of this size are not worth those of BLAS
+            for at, found in zip(going, over_blocks(one, going)):
+                correlations[at], mates[at] = found
         return {"held": correlations, "mates": mates}
 
     going: Sequence[int] = range(len(candidates))
