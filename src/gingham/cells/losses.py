@@ -262,6 +262,11 @@ class TableLoss(CellModel):
             )
         if not np.isfinite(table).all():
             raise GinghamError("The loss table contains NaN or infinity.")
+        if type(self) is TableLoss and not alphabet.listed_in_order:
+            raise GinghamError(
+                "alphabet= lists the labels in another order than the rows of a table of losses have: "
+                f"{', '.join(map(str, alphabet.values[:8].tolist()))}. List them so, and arrange the table alike."
+            )
         self.alphabet = alphabet
         self.table = table
         self.features = OneHot(alphabet.size)

@@ -433,7 +433,7 @@ def _on_other_users(
 
 def _need_hidden(ranking: Lists, users: AnyArray, items: AnyArray) -> None:
     """Refuse a rival that knows the hidden items: what is in somebody's basket is not listed again, and is missed."""
-    has_taken = getattr(ranking, "has_taken", None)
+    has_taken = getattr(getattr(ranking, "__self__", ranking), "has_taken", None)  # of a model, or of its method
     taken = None if has_taken is None else has_taken(users, items)
     if taken is not None and taken.any():
         raise RefusedCertificate(

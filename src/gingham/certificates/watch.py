@@ -18,7 +18,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,10 @@ from gingham.certificates.confidence import checked_delta
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import sample_of_rows
 from gingham.certificates.record import posterior_digest, posterior_facts
-from gingham.certificates.strata import KNOWN_NEW, as_names, judged_by
+from gingham.certificates.strata import KNOWN_NEW, as_names, as_written, judged_by, which_known
 from gingham.core.problem import find_posterior
+from gingham.data import Mode
+from gingham.data.adapt import id_columns
 from gingham.data.fit_rows import SURE, WHOLE, FitRows, Met, repeated_share
 from gingham.data.sample import checked_labels, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
@@ -213,16 +215,17 @@ class Watch:
             guesses = self._predicted(X) if predictions is None else np.asarray(predictions)
         names = self._strata(X, strata, len(labels))
         losses = scaled_losses(self.loss.losses(labels, guesses), self.loss.cell)
-        sample = sample_of_rows(X, labels)
-        fresh = None if sample is None else FitRows.of(sample)
-        if sample is not None and fresh is not None:
+        sample, fresh = sample_of_rows(X, labels), None
+        if sample is not None:
             repeated_share(sample)  # refuses copies within the batch
+            # Later tables may hold the same ids as texts or as numbers: counted rows are known by how they are written.
+            texts = replace(sample, modes=tuple(Mode(mode.name, as_written(mode.items)) for mode in sample.modes))
+            fresh = FitRows.of(texts)
             fitted = [*getattr(self.model, "members_", ())[-1:], self.model]
             learned = [one for model in fitted for one in getattr(model, "_fit_rows", ())]
-            for kept, whose in ((self.seen, COUNTED), *((one, "are of the fit") for one in learned)):
-                met = None if kept is None else kept.met(sample)
-                if kept is None or met is None:
-                    continue
+            counted = [] if self.seen is None else [(self.seen, texts, COUNTED)]
+            for kept, rows, whose in (*counted, *((one, sample, "are of the fit") for one in learned)):
+                met = kept.met(rows)
                 if met.seen or (whose == COUNTED and again(met, kept, fresh)):
                     which = ", ".join(f"{row:,}" for row in met.rows[:5].tolist())
                     raise RefusedCertificate(
@@ -289,6 +292,9 @@ class Watch:
                 f"The certificate is of {rule!r}, which nobody here can work out: give predictions=, as they were made "
                 "before the labels were known."
             )
+        owner: Any = [model, *getattr(model, "members_", ())[-1:]][-1]
+        if hasattr(owner, "_item_modes"):
+            which_known(id_columns(X).columns, owner._item_modes())
         if self.loss.cell.answers == "distribution":
             return np.asarray(model.predict_proba(X))  # type: ignore[attr-defined]
         if rule in RULES:
