@@ -21,7 +21,7 @@ import polars as pl
 from sklearn.base import BaseEstimator
 
 import gingham as gg
-from gingham import verify
+from gingham import storage, verify
 from gingham.cells import ZeroOne
 from gingham.certificates import (
     Progressive,
@@ -298,11 +298,10 @@ def counted(change: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
 def state_of(change: Callable[[dict[str, Any]], None]) -> Any:
     """A watch whose file was changed."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "w.json"
-        watch().update(*later()).save(path)
-        document = json.loads(path.read_text())
-        change(document)
-        path.write_text(json.dumps(document))
+        watch().update(*later()).save(path := Path(folder) / "w.json")
+        kind, state = storage.read(path)
+        change(state)
+        storage.write(path, state.pop("kind", kind), state)
         return Watch.load(path, tested()[0])
 
 
@@ -376,7 +375,7 @@ REFUSED: dict[tuple[str, str], Callable[[], Any]] = {
     (WATCHES, "a loss outside its range"): lambda: predicted().watch().add([9.0]),
     (WATCHES, "a loss that is no number"): lambda: predicted().watch().add([float("nan")]),
     (WATCHES, "a label outside those that were stated"): lambda: watch().update(later()[0], later()[1] + 9),
-    (WATCHES, "a state of another kind"): lambda: state_of(lambda state: state.update(format="other")),
+    (WATCHES, "a state of another kind"): lambda: state_of(lambda state: state.update(kind="other")),
     (WATCHES, "a state without its tracks"): lambda: state_of(lambda state: state.pop("tracks")),
     (WATCHES, "strata that nobody names"): lambda: (
         stratified().watch().update(np.arange(10)[:, None], np.full(10, 3), predictions=np.full(10, 3))
