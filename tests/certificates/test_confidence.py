@@ -76,7 +76,6 @@ DOORS = {
     "views": lambda d: explanatory().certify(delta=d),
     "clusters": lambda d: certify_clusters(HALF, HALF, HALF, HALF, HALF, 20, d),
     "path": lambda d: gg.beta_path(grid(), X, Y, [1.0], cv=0, delta=d),
-    "theorem 11": lambda d: papers.theorem11([np.eye(2)], 50, d),
     "appendix B": lambda d: papers.quantised(0.2, 3.0, 4, 50, d),
     "P4": lambda d: papers.p4_theorem1(30, 2, 2, d),
 }
