@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from gingham.arrays import Floats
-from gingham.certificates.bounds import whole
-from gingham.certificates.confidence import log_inverse
+from gingham.certificates.bounds import log_inverse, whole
 from gingham.certificates.divergence import entropy, kl_upper
 from gingham.certificates.papers import Statement
 from gingham.certificates.prices import partition_papers

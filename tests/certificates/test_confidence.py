@@ -9,8 +9,8 @@ import pytest
 
 import gingham as gg
 from gingham.certificates import Progressive, equation15, papers
+from gingham.certificates.bounds import checked_delta
 from gingham.certificates.clusters import certify_clusters
-from gingham.certificates.confidence import checked_delta
 from gingham.data.graphs import from_graph
 
 NO_DELTA = [0, 1, 1.5, -0.1, float("nan"), float("inf"), None, "0.05", True]

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil, exp, log, sqrt
 
-from gingham.certificates.bounds import whole
-from gingham.certificates.confidence import log_inverse
+from gingham.certificates.bounds import log_inverse, whole
 from gingham.certificates.divergence import kl_upper
 from gingham.errors import GinghamError
 

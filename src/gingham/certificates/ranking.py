@@ -17,8 +17,17 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import certificate_card
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, given, rests_on
-from gingham.certificates.bounds import Bound, LossDistribution, close_in, log_wealth, mean_between, whole
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
+from gingham.certificates.bounds import (
+    Bound,
+    LossDistribution,
+    checked_candidates,
+    checked_delta,
+    close_in,
+    log_inverse,
+    log_wealth,
+    mean_between,
+    whole,
+)
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.certificates.members import unfitted, who_fitted
 from gingham.certificates.progressive import Plan, Progressive, choose_nu

@@ -27,8 +27,7 @@ from scipy.special import betainc
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.certificates.assumptions import Assumption, checked, given, rests_on
-from gingham.certificates.bounds import close_in
-from gingham.certificates.confidence import checked_delta
+from gingham.certificates.bounds import checked_delta, close_in
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import sample_of_rows
 from gingham.certificates.record import posterior_digest, posterior_facts
