@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import log
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -50,9 +50,9 @@ NO_CODE = (
     "line, --population."
 )
 DRAWN = given("independent or without replacement")
-CODE_LENGTH: dict[str, Any] = {  # what all certificates of densities say
-    "bound": "density", "predictor": "density", "loss": "code length (nats)", "worst": float("inf"),
-}  # fmt: skip
+code_length = partial(
+    Certificate, bound="density", predictor="density", loss="code length (nats)", worst=float("inf")
+)  # what all certificates of densities say
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 
 
@@ -147,7 +147,7 @@ def of_density(
     empirical = float(-(weights @ density.log_density(sample.codes)) / n)
     facts = partial(_facts, posterior, [len(q) for q in assigns])
     known = given("population", sizes={name: len(q) for name, q in zip(names, assigns)})
-    return Certificate(
+    return code_length(
         value=cell_part + sum(parts),
         empirical=empirical,
         delta=delta,
@@ -163,7 +163,6 @@ def of_density(
         "length is at most the largest mean of −ln p̃(c) over the cell distributions that the sample allows, plus, "
         "per mode, the largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item distributions that it allows.",
         reference="gingham, docs/theory/density; repairs Seldin and Tishby 2010, Theorem 12",
-        **CODE_LENGTH,
     )  # fmt: skip
 
 
@@ -271,7 +270,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     terms[f"confidence{' and choice of the tree' if tree.price else ''}, {len(variables)} times"] = (
         len(variables) * share
     )
-    return Certificate(
+    return code_length(
         value=value,
         empirical=empirical,
         delta=delta,
@@ -284,5 +283,4 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         "the expected code length is at most the sum over nodes of the largest mean code length over the "
         "distributions that the sample allows.",
         reference="gingham, docs/theory/trees",
-        **CODE_LENGTH,
     )

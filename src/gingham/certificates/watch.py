@@ -276,9 +276,9 @@ class Watch:
                 f"The certificate is of {rule!r}, which nobody here can work out: give predictions=, as they were made "
                 "before the labels were known."
             )
-        owner: Any = [model, *getattr(model, "members_", ())[-1:]][-1]
-        if hasattr(owner, "_item_modes"):
-            which_known(id_columns(X).columns, owner._item_modes())
+        modes_of = getattr([model, *getattr(model, "members_", ())[-1:]][-1], "_item_modes", None)
+        if modes_of is not None:
+            which_known(id_columns(X).columns, modes_of())
         if self.loss.cell.answers == "distribution":
             return np.asarray(model.predict_proba(X))  # type: ignore[attr-defined]
         if rule in RULES:
