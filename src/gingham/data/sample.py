@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ from gingham.storage import savable
 if TYPE_CHECKING:
     from gingham.data.device_sample import DeviceSample
     from gingham.engine.project_compiled import Tiles
+
+Made = TypeVar("Made")
 
 MAX_ITEMS = 2**31 - 1
 MAX_LABELS = 100_000
@@ -162,13 +164,6 @@ def few_values(labels: AnyArray, most: int) -> AnyArray:
     return known
 
 
-def checked_items(items: AnyArray, name: str) -> AnyArray:
-    """The ids of a mode, unless they are more than codes can tell apart."""
-    if len(items) > MAX_ITEMS:
-        raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
-    return items
-
-
 def default_names(d: int) -> list[str]:
     """Names of the columns of ids that come without names."""
     return ["row", "column"] if d == 2 else [f"axis {j + 1}" for j in range(d)]
@@ -209,8 +204,12 @@ class Mode:
             there = np.zeros(len(values.items), dtype=bool)
             for start in range(0, len(values), BLOCK):
                 there[values.codes[start : start + BLOCK]] = True
-            return cls(name, checked_items(values.items if there.all() else values.items[there], name))
-        return cls(name, checked_items(distinct(as_column(values, name), name), name))
+            return cls(name, values.items if there.all() else values.items[there])
+        return cls(name, distinct(as_column(values, name), name))
+
+    def __post_init__(self) -> None:
+        if len(self.items) > MAX_ITEMS:
+            raise GinghamError(f"Mode {self.name!r} has {len(self.items):,} items; at most {MAX_ITEMS:,} fit.")
 
     @property
     def n_items(self) -> int:
@@ -577,9 +576,13 @@ class Sample:
         """The same observations on the device, copied once and kept."""
         from gingham.data.device_sample import DeviceSample
 
-        if ("device",) not in self._layouts:
-            self._layouts["device",] = DeviceSample.copied(self)
-        return self._layouts["device",]
+        return self._kept(("device",), lambda: DeviceSample.copied(self))
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+        """What is made of the observations once, and then kept with them."""
+        if key not in self._layouts:
+            self._layouts[key] = make()
+        return cast("Made", self._layouts[key])
 
     # how columns come to where the sample lies
 
@@ -645,9 +648,7 @@ class Sample:
     @property
     def has_unseen(self) -> bool:
         """Whether some observation has an item that its mode does not have (code −1)."""
-        if ("unseen",) not in self._layouts:
-            self._layouts["unseen",] = any(bool(len(code)) and bool(code.min() < 0) for code in self.codes)
-        return bool(self._layouts["unseen",])
+        return self._kept(("unseen",), lambda: any(bool(len(code)) and bool(code.min() < 0) for code in self.codes))
 
     def with_others(self) -> Sample:
         """The same observations with one more item at the end of each mode, for all that the mode does not have."""
@@ -666,20 +667,18 @@ class Sample:
         sorted_rows = self.n_modes * self.n_rows * (4 * self.n_modes + (0 if self.weights is None else 8))
         return sorted_rows + sum(column.nbytes for column in columns if column is not None)
 
-    def take(self, rows: AnyArray) -> Sample:
+    def take(self, rows: AnyArray) -> Self:
         """The sub-sample of the given rows (indices or mask); modes and alphabet stay."""
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
         to_file = self.in_file and len(rows) > BLOCK
-        pick: Callable[[Any], Any] = lambda a: None if a is None else gathered(a, rows) if to_file else a[rows]  # noqa: E731
-        return Sample(
-            modes=self.modes,
-            codes=tuple(pick(code) for code in self.codes),
-            labels=pick(self.labels),
-            alphabet=self.alphabet,
-            label_codes=pick(self.label_codes),
-            weights=pick(self.weights),
-        )
+        return replace(self, **self.columns(lambda column: gathered(column, rows) if to_file else column[rows]))
+
+    def columns(self, of: Callable[[Any], Any]) -> dict[str, Any]:
+        """What a function makes of codes, labels, label codes and weights, by the names of these fields."""
+        others = {name: getattr(self, name) for name in ("labels", "label_codes", "weights")}
+        made = {name: None if column is None else of(column) for name, column in others.items()}
+        return {"codes": tuple(of(code) for code in self.codes), **made}
 
     def merged(self) -> Sample:
         """Equal tuples (label included) as one with their weights added, in a fixed order.
@@ -765,10 +764,7 @@ class Sample:
 
     def rows(self, axis: int, features: Features) -> Rows:
         """The observations grouped by the items of one position, in the kernels' layout (kept once made)."""
-        key = (axis, features)
-        if key not in self._layouts:
-            self._layouts[key] = self._group(axis, features)
-        return self._layouts[key]
+        return self._kept((axis, features), lambda: self._group(axis, features))
 
     def tiles(self, axis: int, features: Features, row_bytes: int) -> Tiles | None:
         """The same rows in tiles, where the other mode's assignments (``row_bytes`` an item) outgrow the cache.

@@ -288,7 +288,7 @@ def _held_out(fitted: Any, X: TableLike, y: AnyArray) -> tuple[float, float]:
     label_codes = None if alphabet is None else alphabet.encode(y)
     labels = np.asarray(y, float) if alphabet is None else alphabet.numbers[label_codes]
     sample = Sample(fitted._item_modes(), tuple(codes), labels, alphabet, label_codes)
-    return held_out_losses(posterior, codes, sample)
+    return held_out_losses(posterior, sample)
 
 
 def _certificate(fitted: Any, sample: Sample, X: TableLike, y: AnyArray, delta: float) -> Certificate | None:
