@@ -75,7 +75,7 @@ class DeviceSample(Sample):
         """The tuples of a sample, copied to the device."""
         if sample.label_codes is not None:
             sample = replace(sample, labels=None)
-        moved = cls(sample.modes, alphabet=sample.alphabet, **sample.columns(to_device))
+        moved = cls(sample.modes, alphabet=sample.alphabet, **sample.map_columns(to_device))
         if moved.label_codes is None or sample.alphabet is None or sample.alphabet.size > 256:
             return moved
         return replace(moved, label_codes=moved.label_index.to(torch.uint8))
@@ -88,7 +88,7 @@ class DeviceSample(Sample):
         return "gpu" if self.codes[0].is_cuda else "cores"  # type: ignore[attr-defined]
 
     def in_arrays(self) -> Sample:
-        here = self.columns(on_host)
+        here = self.map_columns(on_host)
         if self.label_codes is not None:
             here["label_codes"] = here["label_codes"].astype(np.int32)
         labels = None if self.numbers() is None else on_host(self.numbers())
@@ -104,7 +104,7 @@ class DeviceSample(Sample):
 
     def take(self, rows: AnyArray) -> Self:
         at = beside(rows, self.codes[0])
-        return replace(self, **self.columns(lambda column: column[at]))
+        return replace(self, **self.map_columns(lambda column: column[at]))
 
     def merged(self) -> DeviceSample:
         order = torch.arange(self.n_rows, device=self.codes[0].device)

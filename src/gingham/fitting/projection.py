@@ -21,7 +21,7 @@ from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedules import Down, Schedule, make_schedule
+from gingham.fitting.schedules import Down, Schedule, checked_schedule
 from gingham.storage import savable
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Projection:
     dtype: str | None = None
 
     def __post_init__(self) -> None:
-        make_schedule(self.schedule)  # refuses what is none
+        checked_schedule(self.schedule)
         check_name(self.backend)
         if self.dtype not in (None, *DTYPES):
             raise GinghamError(f"dtype={self.dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
