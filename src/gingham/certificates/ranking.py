@@ -17,8 +17,17 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import certificate_card
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, given, rests_on
-from gingham.certificates.bounds import Bound, LossDistribution, close_in, log_wealth, mean_between, whole
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
+from gingham.certificates.bounds import (
+    Bound,
+    LossDistribution,
+    checked_candidates,
+    checked_delta,
+    close_in,
+    log_inverse,
+    log_wealth,
+    mean_between,
+    whole,
+)
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.certificates.members import unfitted, who_fitted
 from gingham.certificates.progressive import Plan, Progressive, choose_nu
@@ -118,8 +127,7 @@ class RankingCertificate:
 
     def explain(self) -> str:
         """The certificate in plain words."""
-        percent = f"{100 * (1 - self.delta):g} %"
-        what = f"miss rate at {self.at}" if self.measure == "miss" else f"loss 1 − NDCG@{self.at}"
+        percent, what = f"{100 * (1 - self.delta):g} %", self._unit
         if self.paired and self.better:
             promise = f"the first ranking's {what} is lower than the second's, by {-self.value:.4g} at least on average"
         elif self.paired:
@@ -138,9 +146,15 @@ class RankingCertificate:
         ]
         return "\n".join(lines)
 
+    @property
+    def _unit(self) -> str:
+        return f"miss rate at {self.at}" if self.measure == "miss" else f"loss 1 − NDCG@{self.at}"
+
     def _repr_html_(self) -> str:
         """A card for notebooks."""
-        return certificate_card(self.value, False, self.explain(), [(a.text, a.status) for a in self.assumptions])
+        beside = {"on the users looked at": self.empirical, "the largest possible loss": 1.0}
+        claims = [(a.text, a.status) for a in self.assumptions]
+        return certificate_card(self.value, False, self._unit, self.explain(), beside, claims)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
@@ -433,7 +447,7 @@ def _on_other_users(
 
 def _need_hidden(ranking: Lists, users: AnyArray, items: AnyArray) -> None:
     """Refuse a rival that knows the hidden items: what is in somebody's basket is not listed again, and is missed."""
-    has_taken = getattr(ranking, "has_taken", None)
+    has_taken = getattr(getattr(ranking, "__self__", ranking), "has_taken", None)  # of a model, or of its method
     taken = None if has_taken is None else has_taken(users, items)
     if taken is not None and taken.any():
         raise RefusedCertificate(
