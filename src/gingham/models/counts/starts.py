@@ -106,10 +106,10 @@ def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
-    """k-means++ on row profiles with Kullback-Leibler divergences; labels by the nearest seed, (n,).
+    """k-means++ seeding of row profiles by Kullback-Leibler divergence; returns the nearest seed of each row, (n,).
 
-    A row's distance to a seed is Σ_y n(x,y) ln[s_x(y)/s_seed(y)] with profiles s smoothed by the overall
-    one, so rows with many counts draw seeds.
+    The distance of a row x to a seed is Σ_y n(x, y) ln[s_x(y)/s_seed(y)], where the profiles s are smoothed by the
+    overall one. It grows with the counts of the row, so that rows with many counts are likely to become seeds.
     """
     n_rows = counts.shape[0]
     mass, overall = _masses(counts)
