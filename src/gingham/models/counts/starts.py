@@ -93,9 +93,10 @@ def as_profiles(table: Floats) -> sparse.csr_array:
 
 def block_table(counts: Counts, labels: Sequence[Ints], shape: Sequence[int]) -> Floats:
     """Counts of each block, shape (m_1, …, m_d)."""
-    entries = counts.tocoo()
-    at = np.ravel_multi_index(tuple(of[code] for of, code in zip(labels, entries.coords)), shape)
-    return np.bincount(at, entries.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
+    at: Ints = np.zeros(counts.nnz, dtype=np.int64)
+    for of, code, m in zip(labels, counts.tocoo(copy=False).coords, shape):
+        at = at * m + of[code]
+    return np.bincount(at, counts.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
 
 
 def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
@@ -185,12 +186,14 @@ def block_steps(
     sides = (counts, sparse.csr_array(counts.T))
     masses = [counts.sum(axis=1), counts.sum(axis=0)]
     labels = [rows, columns]
+    begins = [np.repeat(np.arange(side.shape[0]) * m, np.diff(side.indptr)) for side, m in zip(sides, shape[::-1])]
     for _ in range(n_steps):
         n_changed = 0
-        for axis in (0, 1):
-            mine = column_table(sides[1 - axis], labels[1 - axis], shape[1 - axis])
-            every = np.arange(len(mine))
-            member = sparse.csr_array((np.ones(len(mine)), (labels[axis], every)), shape=(shape[axis], len(mine)))
+        for axis, side in enumerate(sides):
+            n, m = side.shape[0], shape[1 - axis]
+            mine = np.bincount(begins[axis] + labels[1 - axis][side.indices], side.data, n * m).reshape(n, m)
+            every = np.arange(n)
+            member = sparse.csr_array((np.ones(n), (labels[axis], every)), shape=(shape[axis], n))
             table = member @ mine
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
