@@ -93,17 +93,17 @@ def as_profiles(table: Floats) -> sparse.csr_array:
 
 def block_table(counts: Counts, labels: Sequence[Ints], shape: Sequence[int]) -> Floats:
     """Counts of each block, shape (m_1, …, m_d)."""
-    at: Ints = np.zeros(counts.nnz, dtype=np.int64)
-    for of, code, m in zip(labels, counts.tocoo(copy=False).coords, shape):
-        at = at * m + of[code]
-    return np.bincount(at, counts.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
+    if len(shape) > 2:
+        at = np.ravel_multi_index(tuple(of[code] for of, code in zip(labels, counts.coords)), shape)
+        return np.bincount(at, counts.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
+    rows, columns = labels
+    return profile_kernels.block_sums(counts, rows * shape[1], columns, prod(shape)).reshape(shape)
 
 
 def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
     """Counts of each row cluster in each column, shape (columns, k): the clusters side by side in memory."""
     n_columns = counts.shape[1]
-    at = counts.indices.astype(np.int64) * k + np.repeat(rows, np.diff(counts.indptr))
-    return np.bincount(at, counts.data, n_columns * k).reshape(n_columns, k).astype(np.float64, copy=False)
+    return profile_kernels.block_sums(counts, rows, np.arange(n_columns) * k, n_columns * k).reshape(n_columns, k)
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
@@ -186,13 +186,12 @@ def block_steps(
     sides = (counts, sparse.csr_array(counts.T))
     masses = [counts.sum(axis=1), counts.sum(axis=0)]
     labels = [rows, columns]
-    begins = [np.repeat(np.arange(side.shape[0]) * m, np.diff(side.indptr)) for side, m in zip(sides, shape[::-1])]
     for _ in range(n_steps):
         n_changed = 0
         for axis, side in enumerate(sides):
             n, m = side.shape[0], shape[1 - axis]
-            mine = np.bincount(begins[axis] + labels[1 - axis][side.indices], side.data, n * m).reshape(n, m)
             every = np.arange(n)
+            mine = profile_kernels.block_sums(side, every * m, labels[1 - axis], n * m).reshape(n, m)
             member = sparse.csr_array((np.ones(n), (labels[axis], every)), shape=(shape[axis], n))
             table = member @ mine
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
