@@ -78,16 +78,16 @@ def adversary(past, promise, rng):
 
 
 def test_false_alarms_against_somebody_who_sees_the_wealth():
-    """500 runs of 300 rows, watched after every row: at most α of them may ever ring."""
-    rng, promise, alpha, runs = np.random.default_rng(2), 0.2, 0.1, 500
+    """250 runs of 300 rows, watched after every row: at most α of them may ever ring."""
+    rng, promise, alpha, runs = np.random.default_rng(2), 0.2, 0.1, 250
     tracks = [Track("all", promise) for _ in range(runs)]
     highest, missed = np.zeros(runs), np.zeros(runs, dtype=bool)
     for _ in range(60):
         block = np.array([adversary(np.full(5, track.log_wealth), promise, rng) for track in tracks])
         highest = np.maximum(highest, [track.evidence(losses).max() for track, losses in zip(tracks, block)])
         missed |= [not low <= promise <= high for low, high in (track.interval(log(20)) for track in tracks)]
-    assert (highest >= log(1 / alpha)).mean() <= alpha + 0.03
-    assert missed.mean() <= alpha + 0.03
+    assert (highest >= log(1 / alpha)).mean() <= alpha + 0.04
+    assert missed.mean() <= alpha + 0.04
 
 
 @pytest.mark.parametrize(("excess", "most"), [(1.5, 80), (1.2, 320)])
