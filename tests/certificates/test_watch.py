@@ -175,6 +175,17 @@ def test_rows_are_evidence_once(tmp_path):
     assert again.update(later[100:], labels[100:]).to_dict() == watch.update(later[100:], labels[100:]).to_dict()
 
 
+def test_rows_are_known_again_by_how_their_ids_are_written():
+    """Finished predictions: numbers in one table may be texts in the next."""
+    rng, watch = np.random.default_rng(4), certificate().watch()
+    X, y = rng.integers(0, 90, (200, 2)), rng.integers(1, 6, 200)
+    watch.update(X, y, predictions=y)
+    for again in (X.astype(str), X.astype(float), X.astype(object)):
+        with pytest.raises(RefusedCertificate, match=r"200 of the 200 rows .* were counted before"):
+            watch.update(again, y, predictions=y)
+    assert watch.update(X.astype(str) + np.array("x"), y, predictions=y).n == 400
+
+
 def test_strata_by_items_are_judged_by_the_model():
     _, _, found, later, labels = model_and_rows(strata="known/new")
     watch = found.watch()
