@@ -1,6 +1,6 @@
-"""Graphs: the observed pairs of one mode met twice (hypergraphs: more often), and how any form of a graph becomes them.
+"""Graphs as observed pairs of nodes (in hypergraphs, sets of nodes), and the readers of every form of a graph.
 
-Sparse and dense matrices, networkx, edge lists, frames and hyperedges are read; absent pairs are counted, never listed.
+Sparse and dense matrices, networkx graphs, edge lists and frames are read. Absent pairs are counted, never listed.
 """
 
 from __future__ import annotations
@@ -453,7 +453,7 @@ def _mode(nodes: Ids | None, n: int) -> Mode:
 
 
 def _objects(values: list[Any]) -> AnyArray:
-    """An array of ids: numbers or strings where all are alike, objects otherwise."""
+    """An array of ids: of numbers or strings if all have one type, of objects otherwise."""
     kinds = {type(value) for value in values}
     column = np.empty(len(values), dtype=object)
     column[:] = values

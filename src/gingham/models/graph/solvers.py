@@ -150,7 +150,7 @@ SMALLEST_STEP = 1e-4  # of damped steps, before they are given up
 
 
 class Walk:
-    """What sweeps remember: random numbers, the length of a damped step, and the last factor of β."""
+    """What carries over from one sweep to the next: random numbers, the length of a damped step, the factor of β."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -458,7 +458,7 @@ def codes_edges(problem: Problem) -> bool:
 
 
 def cluster_sizes(labels: Ints, k: int, weights: Floats | None = None) -> Floats:
-    """Nodes of each cluster, or the sums of their weights, shape (k,)."""
+    """The number of nodes per cluster, or the sum of their weights, shape (k,)."""
     return np.bincount(labels, weights, minlength=k).astype(np.float64)
 
 
