@@ -144,22 +144,22 @@ def test_a_cluster_ranks_as_one_machine(cluster):
 @needs_dask
 @quiet
 def test_a_killed_worker_changes_nothing(cluster, memory, monkeypatch):
-    from gingham.models.ranking.scattered import ScatteredBaskets
+    from gingham.models.ranking import scattered
 
-    frame, sweep, sweeps = table()[["user", "item"]], ScatteredBaskets.sweep, []
+    frame, submit, halves = table()[["user", "item"]], scattered.submit, []
 
-    def killing(self, *arguments):
-        sweeps.append(1)
-        if len(sweeps) == 4:
-            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
-        return sweep(self, *arguments)
+    def killing(client, call, *arguments):
+        halves.append(call is scattered.solve_rows)
+        if halves[-1] and sum(halves) == 8:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return submit(client, call, *arguments)
 
-    monkeypatch.setattr(ScatteredBaskets, "sweep", killing)
+    monkeypatch.setattr(scattered, "submit", killing)
     by_user = frame["user"].str[1:].astype(int) % 3
     with Client(cluster) as client:
         client.wait_for_workers(2, timeout=60)
         found = clone(MODEL).fit([delayed(frame[by_user == k]) for k in range(3)])
-    assert len(sweeps) > 4
+    assert sum(halves) > 8
     assert_same(found, memory)
 
 

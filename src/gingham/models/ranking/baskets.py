@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -83,8 +83,8 @@ class Taken(ABC):
         """Σ of ``call(block of baskets, …)`` over blocks of users, array by array."""
 
     @abstractmethod
-    def sweep(self, users: Any, items: Floats, penalty: float, alpha: float, steps: int) -> tuple[Any, Floats]:
-        """A sweep of implicit least squares from the last one's factors: of users (None: from 0) and of items."""
+    def swept(self, items: Floats, n_sweeps: int, penalty: float, alpha: float, steps: int) -> Floats:
+        """Factors of items after so many sweeps of implicit least squares, those of users beginning at 0."""
 
     @abstractmethod
     def whole(self) -> Baskets:
@@ -201,11 +201,12 @@ class Baskets(Taken):
             return device.gram(self.taken, self.power(exponent))
         return super().gram(exponent, backend)
 
-    def sweep(self, users: Any, items: Floats, penalty: float, alpha: float, steps: int) -> tuple[Any, Floats]:
-        if users is None:
-            users = _Sides(self.turned(), np.zeros((self.n_users, items.shape[1]), dtype=np.float32))
-        mine = solve_rows(self.taken, items, penalty, alpha, users.factors, steps)
-        return _Sides(users.turned, mine), solve_rows(users.turned, mine, penalty, alpha, items, steps)
+    def swept(self, items: Floats, n_sweeps: int, penalty: float, alpha: float, steps: int) -> Floats:
+        turned, users = self.turned(), np.zeros((self.n_users, items.shape[1]), dtype=np.float32)
+        for _ in range(n_sweeps):
+            users = solve_rows(self.taken, items, penalty, alpha, users, steps)
+            items = solve_rows(turned, users, penalty, alpha, items, steps)
+        return items
 
     def turned(self) -> sparse.csr_array:
         """The users of each item, (n_items, n_users)."""
@@ -264,14 +265,6 @@ class Baskets(Taken):
         return Baskets(_stacked(parts(), self.taken.indices))
 
 
-@dataclass(frozen=True, eq=False)
-class _Sides:
-    """What a sweep hands to the next: the users of each item, and the factors of users."""
-
-    turned: sparse.csr_array
-    factors: Floats
-
-
 def plus(one: Tables, other: Tables) -> Tables:
     return tuple(map(add, one, other))
 
@@ -316,11 +309,11 @@ def rows_of(columns: Ints, starts: Ints, n_columns: int) -> sparse.csr_array:
     return sparse.csr_array((_ones(columns), columns, starts), shape=(len(starts) - 1, n_columns))
 
 
-def kept_in_files(n: int, dtype: Any) -> AnyArray:
-    """Room for n numbers in a file that vanishes with the array."""
+def codes_in_file(n: int) -> Ints:
+    """Room for n codes in a file that vanishes with the array."""
     with tempfile.TemporaryFile(prefix="gingham-") as file:
-        file.truncate(n * np.dtype(dtype).itemsize)
-        return mapped(file, dtype, n)
+        file.truncate(4 * n)
+        return mapped(file, np.int32, n)
 
 
 def _ones(like: AnyArray) -> Floats:

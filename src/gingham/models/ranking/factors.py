@@ -75,7 +75,4 @@ def fit_factors(
     if start is not None:
         shared = min(n_factors, start.items.shape[1])
         items[:, :shared] = start.items[:, :shared]
-    users = None
-    for _ in range(sweeps):
-        users, items = baskets.sweep(users, items, penalty, ALPHA, STEPS)
-    return Factors(items, float(penalty))
+    return Factors(baskets.swept(items, sweeps, penalty, ALPHA, STEPS), float(penalty))

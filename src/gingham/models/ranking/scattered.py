@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy import sparse
@@ -22,12 +22,18 @@ from gingham.data import Mode
 from gingham.data.adapt import as_frame, column_of, id_columns
 from gingham.data.partitioned import Names, PartitionedTable, PartitionFacts, modes_of
 from gingham.data.sample import joined_ids
-from gingham.engine.dask_worker import Client, Future, submit
+from gingham.engine.dask_worker import Client, Future, Value, submit
 from gingham.engine.threads import one_thread
 from gingham.errors import GinghamError
-from gingham.models.ranking.baskets import BLOCK, HIDDEN, Baskets, Tables, Taken, kept_in_files, plus, rows_of
+from gingham.models.ranking.baskets import BLOCK, HIDDEN, Baskets, Tables, Taken, codes_in_file, plus, rows_of
 from gingham.models.ranking.kernels import solve_rows
 from gingham.models.ranking.rows import degrees
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+    from numpy.random._pcg64 import _PCG64State
+
+    _Bits: TypeAlias = _PCG64State
 
 MOST_ADDED = 8  # tables that one task adds up
 
@@ -78,21 +84,21 @@ class ScatteredBaskets(Taken):
             level = [self.client.submit(_sum, *group, pure=False) for group in groups]
         return level[0].result()
 
-    def sweep(
-        self, users: Sequence[Future[Floats]] | None, items: Floats, penalty: float, alpha: float, steps: int
-    ) -> tuple[Sequence[Future[Floats]], Floats]:
-        before = [None] * len(self.parts) if users is None else users
-        mine = [
-            submit(self.client, _solve_users, part, items, penalty, alpha, x, steps)
-            for part, x in zip(self.parts, before)
-        ]
-        every = self.client.submit(_placed, self.shape[0], self._places, *mine, pure=False)
+    def swept(self, items: Floats, n_sweeps: int, penalty: float, alpha: float, steps: int) -> Floats:
         cuts, turned = self._turned
-        found = [
-            submit(self.client, solve_rows, block, every, penalty, alpha, items[low:high], steps)
-            for block, (low, high) in zip(turned, pairwise(cuts))
-        ]
-        return mine, np.concatenate(self.client.gather(found))
+        users: Sequence[Future[Floats] | None] = [None] * len(self.parts)
+        for _ in range(n_sweeps):
+            mine = [
+                submit(self.client, _solve_users, part, items, penalty, alpha, before, steps)
+                for part, before in zip(self.parts, users)
+            ]
+            every = self.client.submit(_placed, self.shape[0], self._places, *mine, pure=False)
+            found = [
+                submit(self.client, solve_rows, block, every, penalty, alpha, items[low:high], steps)
+                for block, (low, high) in zip(turned, pairwise(cuts))
+            ]
+            users, items = mine, np.concatenate(self.client.gather(found))
+        return items
 
     def of_users(self, users: Ints) -> Baskets:
         rows, places = [], []
@@ -113,17 +119,18 @@ class ScatteredBaskets(Taken):
     def hide(self, rng: np.random.Generator, share: float = HIDDEN) -> tuple[ScatteredBaskets, ScatteredBaskets]:
         bits = cast("np.random.PCG64", rng.bit_generator)
         begins = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
-        before: dict[str, Any] = {**bits.state}
+        before = bits.state
         both = [submit(self.client, _hide, part, before, begins[own], share) for part, own in zip(self.parts, self.own)]
         bits.advance(int(begins[-1]))
-        after: Any = {**bits.state, "has_uint32": before["has_uint32"], "uinteger": before["uinteger"]}
-        bits.state = after  # half a draw that is left of whole numbers stays
+        after = bits.state  # half a draw that is left of whole numbers stays
+        after["has_uint32"], after["uinteger"] = before["has_uint32"], before["uinteger"]
+        bits.state = after
         kept, hidden = ([self.client.submit(_entry, pair, k, pure=False) for pair in both] for k in (0, 1))
         return self._with(kept, self.n_items), self._with(hidden, self.n_items)
 
     def whole(self) -> Baskets:
         starts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
-        items = kept_in_files(int(starts[-1]), np.int32) if starts[-1] > BLOCK else np.empty(starts[-1], np.int32)
+        items = codes_in_file(int(starts[-1])) if starts[-1] > BLOCK else np.empty(starts[-1], np.int32)
         for own, part in zip(self.own, self.parts):
             mine = part.result().taken
             items[np.repeat(starts[own] - mine.indptr[:-1], np.diff(mine.indptr)) + np.arange(mine.nnz)] = mine.indices
@@ -146,7 +153,7 @@ class ScatteredBaskets(Taken):
             turned.append(self.client.submit(_turn, (high - low, self.shape[0]), *pieces, pure=False))
         return cuts, turned
 
-    def _each(self, call: Callable[..., Any], *arguments: object) -> list[Any]:
+    def _each(self, call: Callable[..., Value], *arguments: object) -> list[Future[Value]]:
         return [submit(self.client, call, part, *arguments) for part in self.parts]
 
     def _with(self, parts: Sequence[Future[Baskets]], n_items: int) -> ScatteredBaskets:
@@ -173,8 +180,10 @@ class ScatteredRows:
         self.table, self.client = table, table.client
         frames, n_groups = table.frames()
         facts = self.client.gather([submit(self.client, _facts_of, frame, table.names) for frame in frames])
-        users, items = _pair(facts)
-        self.modes, (_, self.own) = (users, items), modes_of([fact.ids for fact in facts])
+        modes, self.own = modes_of([fact.ids for fact in facts])
+        if len(modes) != 2:
+            raise GinghamError(f"A ranking needs pairs (user, item): n_features = {len(modes)}, not 2.")
+        self.modes = modes[0], modes[1]
         self.with_labels = any(fact.negative_label for fact in facts)
         self.refuses = self.with_labels or any(fact.negative_weight for fact in facts)
         n = max(n_groups, -(-sum(fact.ids.n_rows for fact in facts) // BLOCK))
@@ -190,7 +199,7 @@ class ScatteredRows:
         shape = (users.n_items, items.n_items)
 
         def counted(at_least: float) -> ScatteredBaskets:
-            parts: list[Any] = []
+            parts: list[Future[Baskets]] = []
             for own, group in zip(ids, self.groups):
                 modes = Mode(users.name, own), items
                 frames = [self.frames[at] for at in group]
@@ -203,17 +212,10 @@ class ScatteredRows:
         return taken, counted(0).whole() if self.refuses else None
 
 
-def _pair(facts: Sequence[_Facts]) -> tuple[Mode, Mode]:
-    modes, _ = modes_of([fact.ids for fact in facts])
-    if len(modes) != 2:
-        raise GinghamError(f"A ranking needs pairs (user, item): n_features = {len(modes)}, not 2.")
-    return modes[0], modes[1]
-
-
 # what is computed where the baskets are
 
 
-def _read(frame: Any, names: Names) -> tuple[list[AnyArray], list[str], AnyArray | None, AnyArray | None]:
+def _read(frame: IntoDataFrame, names: Names) -> tuple[list[AnyArray], list[str], AnyArray | None, AnyArray | None]:
     """Columns of ids, their names, labels and weights of a frame."""
     table = as_frame(frame)
     names = names.among(table.columns)
@@ -222,7 +224,7 @@ def _read(frame: Any, names: Names) -> tuple[list[AnyArray], list[str], AnyArray
     return columns.columns, list(names.axes), label, weight
 
 
-def _facts_of(frame: Any, names: Names) -> _Facts:
+def _facts_of(frame: IntoDataFrame, names: Names) -> _Facts:
     table = as_frame(frame)
     if table.shape[0] == 0:
         return _Facts(PartitionFacts(0, 0.0, names.among(table.columns).axes, [], np.zeros(0)), False, False)
@@ -232,7 +234,9 @@ def _facts_of(frame: Any, names: Names) -> _Facts:
     return _Facts(PartitionFacts(len(table), float(len(table)), tuple(axes), items, np.zeros(0)), *below)
 
 
-def _baskets(modes: tuple[Mode, Mode], names: Names, with_labels: bool, least: float, *frames: Any) -> Baskets:
+def _baskets(
+    modes: tuple[Mode, Mode], names: Names, with_labels: bool, least: float, *frames: IntoDataFrame
+) -> Baskets:
     users, items = modes
     codes: list[list[AnyArray]] = [[], []]
     weights = []
@@ -254,9 +258,9 @@ def _counts(part: Baskets) -> tuple[Floats, Floats]:
     return part.sizes, part.popularity
 
 
-def _hide(part: Baskets, state: Any, begins: Ints, share: float) -> tuple[Baskets, Baskets]:
+def _hide(part: Baskets, state: _Bits, begins: Ints, share: float) -> tuple[Baskets, Baskets]:
     """As in `Baskets.hide` of all users: draws of a user begin at its first entry among those of all."""
-    bits = getattr(np.random, state["bit_generator"])()
+    bits = np.random.PCG64()
     bits.state = state
     rng, at, random = np.random.Generator(bits), 0, np.empty(part.taken.nnz)
     for begin, low, high in zip(begins.tolist(), part.taken.indptr[:-1].tolist(), part.taken.indptr[1:].tolist()):
@@ -303,5 +307,5 @@ def _entry(pair: Sequence[Baskets], k: int) -> Baskets:
     return pair[k]
 
 
-def _same(value: Any) -> Any:
+def _same(value: Value) -> Value:
     return value
