@@ -71,11 +71,7 @@ class PairSample(Sample):
 
     def take(self, rows: AnyArray) -> PairSample:
         """Only the given rows of the list; absent pairs are left behind."""
-        part = super().take(rows)
-        return PairSample(
-            part.modes, part.codes, part.labels, part.alphabet, part.label_codes, part.weights,
-            directed=self.directed, complete=False, weighted=self.weighted,
-        )  # fmt: skip
+        return replace(super().take(rows), complete=False)
 
     def fit_rows(self) -> FitRows:
         return FitRows.of(self, symmetric=not self.directed, complete=self.complete)

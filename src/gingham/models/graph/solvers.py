@@ -24,7 +24,7 @@ from gingham.engine.sweep import Visit, batch_size, move_in_batches
 from gingham.errors import GinghamError, one_of
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Memory, Report, Solution, Step, fixed_point, iterate, rng_state, settled
-from gingham.fitting.schedules import Constant, Down, Schedule, Up, make_schedule
+from gingham.fitting.schedules import Constant, Down, Schedule, Up, checked_schedule
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import BERNOULLI, DEGREES, EXACT, QUADRATIC, around, block_codes, block_sums
 
@@ -617,7 +617,7 @@ def make_solver(solver: object, max_iter: int, seed: int, positions: int) -> Gra
     if isinstance(solver, GraphSolver):
         made = replace(solver, seed=seed)
         if isinstance(made, SoftSolver):
-            made = replace(made, schedule=make_schedule(made.schedule))
+            checked_schedule(made.schedule)
     else:
         one_of("solver", solver, SOLVERS, ", or give a solver")
         made = replace(SOLVERS[str(solver)], max_iter=max_iter, seed=seed)
