@@ -64,7 +64,6 @@ from gingham.models.layers.fit import (
     ChainPlan,
     LayerFit,
     choose_design,
-    counts_of,
     fit_chains,
     noise_of,
 )
@@ -826,11 +825,11 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
         self._least, self._held = np.zeros(0), None
         found = [(fit.held, fit.temperature) for fit in fits if fit.held is not None]
         if len(found) == len(fits):
-            rows = found[0][0].rows
+            rows = problem.take(found[0][0].rows)
             chances = self._combined([held.probabilities(by) for held, by in found])
-            self._held = problem.codes[:, rows], chances, problem.labels[rows]
-            said = chances[np.arange(len(rows)), problem.labels[rows].astype(np.int64)]
-            self._least = least_probabilities(said, counts_of(problem)[rows])
+            self._held = rows.codes, chances, rows.labels
+            said = chances[np.arange(rows.n_rows), rows.labels.astype(np.int64)]
+            self._least = least_probabilities(said, rows.counts)
 
     # predictions
 
