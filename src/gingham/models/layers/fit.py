@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interrupted, interruptible
 from gingham.fitting.loop import Callback, Report, ignore_progress, notifier
 from gingham.models.layers.chain import Chain, Layout
-from gingham.models.layers.design import Design, make_problem
+from gingham.models.layers.design import Design, Observations, make_problem
 from gingham.models.layers.draws import (
     Intervals,
     LayerDraws,
@@ -68,7 +68,9 @@ DEVICE_WORK, DEVICE_TOKEN = 7_000_000, 400
 
 
 def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
-    """The rows where chains run: in memory, or on a GPU where that is asked for or faster."""
+    """The rows where chains run: in memory, on a cluster, or on a GPU where that is asked for or faster."""
+    if problem.layout is not None:
+        return cast("Layout", problem.layout)
     baskets = [problem.baskets[layer.basket] for layer in problem.layers]
     tokens = sum(basket.n_tokens for basket in baskets if not basket.is_itself)
     work = problem.n_rows * (len(baskets) + 10)
@@ -80,7 +82,7 @@ def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
 
 
 def choose_design(
-    sample: Sample,
+    sample: Observations,
     label_values: Floats | None,
     designs: Sequence[Design],
     seed: np.random.SeedSequence,
@@ -94,11 +96,12 @@ def choose_design(
     several are averaged and judged by their log loss, all designs on the same rows.
     """
     most = int(np.argmax(sample.shape))
-    rows = (np.random.default_rng(seed).random(sample.shape[most]) < SAMPLED_ROWS / sample.n_rows)[sample.codes[most]]
-    if rows.sum() < LEAST_HELD_OUT / HELD_OUT:
+    chosen = sample.of_items(
+        most, np.random.default_rng(seed).random(sample.shape[most]) < SAMPLED_ROWS / sample.n_rows
+    )
+    if chosen.n_rows < LEAST_HELD_OUT / HELD_OUT:
         return 0
-    labels, weights = (None if a is None else a[rows] for a in (sample.labels, sample.weights))
-    some = Sample.of([code[rows] for code in sample.codes], labels, weights)  # with the items that it has
+    some = Sample.of(chosen.codes, chosen.labels, chosen.weights)  # with the items that it has
     groups = None if together is None else together[some.modes[-1].items]
     errors = []
     for design in designs:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -196,6 +197,11 @@ class LayerProblem:
     @property
     def n_rows(self) -> int:
         return self.codes.shape[1]
+
+    @property
+    def layout(self) -> Any:
+        """Where chains run that cannot run anywhere else; None where they can."""
+        return None
 
     @property
     def counts(self) -> Floats:
