@@ -596,5 +596,5 @@ class DaskChain(Chain):
             changes = kernel.draw_summed_tokens(
                 sums, pairs, self.cells[t], precision, log_share, numbers[first:last], new
             )
-        self.parts.each("sum_tokens", t, len(labels), len(labels), changes, old, new)
+        self.parts.later("sum_tokens", t, len(labels), len(labels), changes, old, new)
         self.counts[t][1] = np.bincount(labels, minlength=self.problem.layers[t].n_token_clusters)
