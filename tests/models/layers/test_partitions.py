@@ -68,7 +68,9 @@ def assert_same(found, expected, X):
     ],
     ids=["noise", "gaussian", "three modes", "side"],
 )
-def test_a_cluster_gives_the_fit_in_memory(cluster, axes, options, weight):
+def test_a_cluster_gives_the_fit_in_memory(cluster, axes, options, weight, monkeypatch):
+    monkeypatch.setattr(fit, "HELD_OUT_SWEEPS", 6)
+    monkeypatch.setattr(fit, "PREDICTED_FROM", 2)
     frame = table(axes=axes)
     model = clone(MODEL).set_params(**options)
     expected = clone(model).fit(frame[axes], frame["stars"], None if weight is None else frame[weight])
@@ -82,7 +84,7 @@ def test_designs_are_compared_on_the_same_rows(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(design, "MANY", 1000)
     monkeypatch.setattr(fit, "SAMPLED_ROWS", 700)
     frame = table()[[*AXES, "stars"]]
-    model = clone(MODEL).set_params(baskets="auto", sampler=Sampler(n_chains=1, n_sweeps=4, burn_in=2))
+    model = clone(MODEL).set_params(baskets="auto", sampler=Sampler(n_chains=1, n_sweeps=4, burn_in=2, noise=0.9))
     expected = clone(model).fit(frame[AXES], frame["stars"])
     dd.from_pandas(frame, npartitions=2).to_parquet(tmp_path / "ratings")
     with Client(cluster):
@@ -115,7 +117,7 @@ class LostError(Exception):
 
 def test_a_lost_client_and_cluster_cost_no_sweep(cluster, tmp_path):
     frame = table()[[*AXES, "stars"]]
-    model = clone(MODEL).set_params(sampler=SHORT, n_jobs=1)
+    model = clone(MODEL).set_params(sampler=Sampler(n_chains=2, n_sweeps=5, burn_in=2, noise=0.9), n_jobs=1)
     expected = clone(model).fit(frame[AXES], frame["stars"])
     sweeps = []
 
@@ -130,11 +132,11 @@ def test_a_lost_client_and_cluster_cost_no_sweep(cluster, tmp_path):
 
     own = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, processes=False)
     with Client(own), contextlib.suppress(LostError):
-        run(False, 11)  # in the second chain
+        run(False, 7)  # in the second chain
     own.close()
     with Client(cluster):
         found = run(True)
-    assert len(sweeps) == 11 + 6  # the sweep that was told last was not kept
+    assert len(sweeps) == 7 + 4  # the sweep that was told last was not kept
     assert_same(found, expected, frame[AXES])
 
 
