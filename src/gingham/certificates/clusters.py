@@ -42,7 +42,9 @@ class ClusterCertificate:
     def _repr_html_(self) -> str:
         """A card for notebooks."""
         claims = [(a.text, a.status) for a in self.risk.assumptions]
-        return certificate_card(self.value, False, self.explain(), claims)
+        beside = {"on the observed objects": self.risk.empirical, "if the views were independent": self.chance}
+        unit = "of new objects contradict a cluster"
+        return certificate_card(self.value, False, unit, self.explain(), beside, claims)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as a page shows them: those of the risk, with the whole explanation."""

@@ -118,8 +118,7 @@ class RankingCertificate:
 
     def explain(self) -> str:
         """The certificate in plain words."""
-        percent = f"{100 * (1 - self.delta):g} %"
-        what = f"miss rate at {self.at}" if self.measure == "miss" else f"loss 1 − NDCG@{self.at}"
+        percent, what = f"{100 * (1 - self.delta):g} %", self._unit
         if self.paired and self.better:
             promise = f"the first ranking's {what} is lower than the second's, by {-self.value:.4g} at least on average"
         elif self.paired:
@@ -138,9 +137,15 @@ class RankingCertificate:
         ]
         return "\n".join(lines)
 
+    @property
+    def _unit(self) -> str:
+        return f"miss rate at {self.at}" if self.measure == "miss" else f"loss 1 − NDCG@{self.at}"
+
     def _repr_html_(self) -> str:
         """A card for notebooks."""
-        return certificate_card(self.value, False, self.explain(), [(a.text, a.status) for a in self.assumptions])
+        beside = {"on the users looked at": self.empirical, "the largest possible loss": 1.0}
+        claims = [(a.text, a.status) for a in self.assumptions]
+        return certificate_card(self.value, False, self._unit, self.explain(), beside, claims)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""

@@ -72,6 +72,10 @@ class Curve:
         sure = all(gain > max(self.sure * error, self.least) for gain, error in gains)
         return bool(sure and max(self.sizes[self.best]) > 1)
 
+    def at(self, size: Sequence[int]) -> int:
+        """The rung of a size; the best one where there is none of it."""
+        return self.sizes.index(tuple(size)) if tuple(size) in self.sizes else self.best
+
     def holds(self, size: tuple[int, ...], share: float) -> bool:
         """Whether this rung (the finest, where there is none of this size) keeps a share of the best gain."""
         at = self.sizes.index(size) if size in self.sizes else 0

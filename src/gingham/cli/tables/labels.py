@@ -84,7 +84,8 @@ def estimator(kind: Kind, task: FitTask, labels: LabelOptions, relations: tuple[
     """An unfitted estimator with all that was said, by the names of its parameters."""
     options = task.options
     if kind.member:
-        return models.Committee(estimator(KINDS[kind.member], task, labels), random_state=options.seed)
+        size = {} if options.n_members is None else {"n_members": options.n_members}
+        return models.Committee(estimator(KINDS[kind.member], task, labels), **size, random_state=options.seed)
     said: dict[str, Any] = {"alphabet": labels.alphabet, "loss": labels.loss, "beta": options.beta}
     if options.effort is not None:
         said["effort"] = options.effort

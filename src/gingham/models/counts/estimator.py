@@ -30,13 +30,13 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback
 from gingham.models.base import Persistent, stderr_progress, warn_of
-from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
+from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample
 from gingham.models.counts.starts import column_table
-from gingham.models.counts.tensor import Counts, CountsT, CountTensor, side_names
+from gingham.models.counts.tensor import Counts, CountsT, count_tensor, side_names
 from gingham.models.listed import Listed
 from gingham.models.questions import Predicted
 from gingham.storage import State
-from gingham.summary.values import Observed, Refit, Relation
+from gingham.summary.values import Observed, Refit, Relation, smoothed_lift
 
 if TYPE_CHECKING:
     from gingham.summary.item_tables import ItemInfo
@@ -146,10 +146,10 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _any_counts(self, X: Any) -> Counts:
         """A matrix, a tensor or a table of observations, as they were fitted."""
-        if isinstance(X, CountTensor):
-            return X
+        if len(self.modes_) > 2 and (self._table is None or sparse.issparse(X)):
+            return count_tensor(X, type(self).__name__)
         if self._table is None:
-            return self._counts(X) if len(self.modes_) == 2 else CountTensor.of_array(X, type(self).__name__)
+            return self._counts(X)
         axes, weight = self._table
         ids, weights = _table_columns(X, axes, weight)
         codes = [mode.encode(column) for mode, column in zip(self.modes_, ids)]
@@ -170,7 +170,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             codes = [mode.encode(column) for mode, column in zip(self.modes_, ids)]
             return _counted(codes, weights, self.modes_, type(self).__name__)
         if len(getattr(X, "shape", ())) > 2:
-            counts = CountTensor.of_array(X, type(self).__name__)
+            counts = count_tensor(X, type(self).__name__)
             given = dict(zip(side_names(len(counts.shape)), names or [None] * len(counts.shape)))
             items = dict(names) if isinstance(names, Mapping) else given
             self.modes_ = count_modes((list(items), list(items.values())), counts.shape)
@@ -214,7 +214,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         counts = self._first_counts(X, axes, weight, names)
-        checkpoint.bound_to(self, *((counts.coords, counts.data) if isinstance(counts, CountTensor) else (counts,)))
+        checkpoint.bound_to(self, *((counts,) if counts.ndim == 2 else (counts.coords, counts.data)))
         one_of("weighting", self.weighting, WEIGHTINGS)
         for_sizes, for_starts = self._generator().spawn(2)
         solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol)
@@ -336,7 +336,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             self.blocks_ = np.ascontiguousarray(column_table(counts, self.row_labels_, blocks.shape[0]).T)
         elif blocks.table is not None and self.weighting == "counts":
             self.blocks_ = blocks.table
-        elif isinstance(counts, CountTensor):
+        elif counts.ndim > 2:
             self.blocks_ = count_sample(counts).statistics([q for q in kept if q is not None], Moments(0))[..., 0]
         else:
             self.blocks_ = self._row_memberships.T @ (counts @ self.memberships_[1])
@@ -593,7 +593,7 @@ def _counted(codes: Sequence[Ints], weights: Floats, modes: Sequence[Mode], mode
     shape = tuple(mode.n_items for mode in modes)
     if len(shape) == 2:
         return count_matrix(sparse.coo_array((weights, tuple(codes)), shape=shape), model)
-    return CountTensor.of(tuple(code.astype(np.int64) for code in codes), weights, shape, model)
+    return count_tensor(sparse.coo_array((weights, tuple(codes)), shape=shape), model)
 
 
 def block_information(table: Floats) -> float:

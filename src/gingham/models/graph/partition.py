@@ -712,8 +712,7 @@ def embedding(
     the sphere, so that nodes of one cluster with few and many edges are near.
     """
     n = sample.n_nodes
-    values = pairs.values if sample.complete else pairs.values - pairs.values.mean()
-    matrix = sparse.csr_array((values, pairs.others, pairs.indptr), shape=(n, n))
+    matrix = pairs.matrix(less=0.0 if sample.complete else pairs.values.mean())
     if sample.directed:
         labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
         values = labels if sample.complete else labels - labels.mean()
