@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from gingham.engine.dask_worker import hold
 from gingham.engine.threads import one_thread
 
 Step = tuple[str, tuple[Any, ...]]  # a method and its arguments
@@ -21,7 +20,6 @@ class Actor:
 
     def __init__(self, make: Callable[..., Any], *arguments: Any) -> None:
         self.own = make(*arguments)
-        hold(self)
 
     async def run(self, steps: Sequence[Step]) -> tuple[Any, Exception | None]:
         """The result of the last of some steps; the actors of a worker run side by side."""

@@ -148,7 +148,7 @@ class ScatteredRows:
     """The observations of a table in parts."""
 
     client: Client
-    parts: Sequence[Future[Sample]]
+    parts: list[Future[Sample]]
     modes: tuple[Mode, ...]
     first_users: Ints  # (parts + 1,)
     first_rows: Ints  # (parts + 1,)
@@ -193,7 +193,7 @@ class ScatteredRows:
         return both[0], both[1]
 
     def problem(self, label_values: Floats | None, side: Mapping[int, SideTokens], design: Design) -> LayerProblem:
-        """The problem of all parts, as `make_problem` makes it of rows in memory."""
+        """The problem of all parts, as `make_problem` makes it of rows in memory; their samples are let go."""
         client, shape = self.client, self.shape
         known: dict[tuple[int, int], tuple[Ints, Ints]] = {}
 
@@ -219,6 +219,7 @@ class ScatteredRows:
             submit(client, _problem_of, own, label_values, dict(side), first, *settings)
             for own, first in zip(self.parts, self.first_users.tolist())
         ]
+        self.parts.clear()
         widths = tuple(padded(layer.n_target_clusters) for layer in layers)
         return ScatteredProblem(
             n_items=shape, codes=np.zeros((len(shape), 0), dtype=np.int32), labels=np.zeros(0), weights=None,
