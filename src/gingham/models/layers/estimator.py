@@ -113,7 +113,7 @@ class Read(NamedTuple):
     observations: Observations  # with the labels for which designs are compared
     modes: tuple[Mode, ...]
     tables: list[GivenSide]
-    ends: tuple[float, float]  # the smallest and largest label
+    ends: tuple[float, float]  # the smallest and largest label, where there is no alphabet
     problem: Callable[[Floats | None, Mapping[int, SideTokens], Design], LayerProblem]
     remember: Callable[[ItemInfo | None], None]
     checkpoint: Checkpoint
@@ -212,9 +212,8 @@ class LayeredModel(TupleModel, Persistent):
         fits = [fit_chains(one, plan, own, callback, at) for one, own, at in zip(problems, every, stages)]
         self._judge(problem, fits)
         self._fits = tuple(replace(fit, held=None) for fit in fits)
-        self._range = read.ends
-        if alphabet is not None:
-            self._range = (float(alphabet.numbers.min()), float(alphabet.numbers.max()))
+        numbers = np.asarray(read.ends) if alphabet is None else alphabet.numbers
+        self._range = (float(numbers.min()), float(numbers.max()))
         self.modes_ = modes
         self.interrupted_ = any(fit.interrupted for fit in self._fits)
         why = "; ".join(part for part in (f"effort={self.effort!r}", design.reason) if part)
@@ -247,8 +246,8 @@ class LayeredModel(TupleModel, Persistent):
             self._times = None if self._data is None else times
             advise(rows)
 
-        shown, ends = replace(sample, labels=targets[self._shown]), (float(labels.min()), float(labels.max()))
-        return Read(shown, modes, tables, ends, problem, remember, checkpoint)
+        shown, numbers = replace(sample, labels=targets[self._shown]), labels if alphabet is None else np.zeros(1)
+        return Read(shown, modes, tables, (numbers.min(), numbers.max()), problem, remember, checkpoint)
 
     def _read_parts(self, table: PartitionedTable, checkpoint: Checkpoint) -> Read:
         """Observations in parts on a cluster."""
