@@ -125,7 +125,8 @@ def measured(name: str, folder: Path, limit_gib: float | None, on_dask: bool = F
             if limit_gib is not None:
                 (group / "cgroup.procs").write_text(str(os.getpid()))
 
-        command = [sys.executable, __file__, "--fit", name, "--folder", str(folder), *(["--on-dask"] if on_dask else [])]
+        command = [sys.executable, __file__, "--fit", name, "--folder", str(folder)]
+        command += ["--on-dask"] if on_dask else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=enter)
         own = [0]
 
@@ -177,7 +178,7 @@ def main() -> None:
             if "files" in args.engines:
                 row["files"] = {"rows": n, **measured(name, Path(large), args.limit)}
             if "dask" in args.engines:
-                row["dask"] = {"rows": n, "limit_of_a_worker_gib": args.limit, **measured(name, Path(large), None, True)}
+                row["dask"] = {"rows": n, "worker_gib": args.limit, **measured(name, Path(large), None, True)}
             print(name, row, flush=True)
             write(args, {"rows": n, "limit_gib": args.limit, "items": shape}, results, ("polars",))
 
