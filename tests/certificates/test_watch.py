@@ -1,6 +1,5 @@
 """Watching a promise: the alarm, the interval, rows that were counted before, and the state between runs."""
 
-import json
 from itertools import product
 from math import log
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham import plots
+from gingham import plots, storage
 from gingham.certificates import Watch
 from gingham.certificates.watch import BETS, FIRST, Track
 from gingham.errors import GinghamError, RefusedCertificate
@@ -220,10 +219,18 @@ def test_what_cannot_be_watched():
 
 
 def test_a_state_that_is_none(tmp_path):
-    watch = certificate().watch()
-    watch.save(tmp_path / "w.json")
-    good = json.loads((tmp_path / "w.json").read_text())
-    for broken in ("{", "[]", json.dumps({**good, "version": 9}), json.dumps({**good, "tracks": None})):
-        (tmp_path / "b.json").write_text(broken)
+    watch, path = certificate().watch(), tmp_path / "w.json"
+    watch.save(path)
+    good = path.read_bytes()
+    kind, state = storage.read(path)
+    for broken in (b"{", good[:-50], good[:200] + b"x" + good[201:]):
+        path.write_bytes(broken)
         with pytest.raises(GinghamError, match="no state of a watch"):
-            Watch.load(tmp_path / "b.json")
+            Watch.load(path)
+    for name, others in (("model", {}), (kind, {"more": 1}), (kind, {"chain": None})):
+        kept = {key: value for key, value in state.items() if others.get(key, 0) is not None}
+        storage.write(path, name, {**kept, **{key: value for key, value in others.items() if value is not None}})
+        with pytest.raises(GinghamError, match="no state of a watch"):
+            Watch.load(path)
+    with pytest.raises(GinghamError, match="no model file"):
+        Watch.load(tmp_path / "nowhere")

@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.certificates.assumptions import Assumption, given, rests_on
-from gingham.certificates.bounds import mean_between
+from gingham.certificates.bounds import checked_delta, mean_between
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_delta
 from gingham.certificates.holdout import certify_predictions, losses_of_groups
 from gingham.certificates.losses import loss_scale, stated_loss
 from gingham.certificates.ranking import Lists, RankingCertificate, certify_ranking, ranking_losses

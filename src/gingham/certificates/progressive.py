@@ -24,8 +24,8 @@ import numpy as np
 
 from gingham.arrays import ArrayLike, Floats, Ints
 from gingham.certificates.assumptions import Assumption, checked, given
+from gingham.certificates.bounds import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.data.sample import need_unmasked, rows_of_draws
 from gingham.errors import GinghamError, RefusedCertificate
 
@@ -253,7 +253,6 @@ class Progressive:
             terms=terms,
             assumptions=(*(self.assumptions or (PREDICTED_FIRST,)), *known),
             worst=worst,
-            evidence=None,
             parameters={"nu": self.nu, "candidates": self.candidates},
             loss=self.loss,
             anytime=True,

@@ -17,8 +17,17 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import certificate_card
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, given, rests_on
-from gingham.certificates.bounds import Bound, LossDistribution, close_in, log_wealth, mean_between, whole
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
+from gingham.certificates.bounds import (
+    Bound,
+    LossDistribution,
+    checked_candidates,
+    checked_delta,
+    close_in,
+    log_inverse,
+    log_wealth,
+    mean_between,
+    whole,
+)
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.certificates.members import unfitted, who_fitted
 from gingham.certificates.progressive import Plan, Progressive, choose_nu
@@ -438,7 +447,7 @@ def _on_other_users(
 
 def _need_hidden(ranking: Lists, users: AnyArray, items: AnyArray) -> None:
     """Refuse a rival that knows the hidden items: what is in somebody's basket is not listed again, and is missed."""
-    has_taken = getattr(ranking, "has_taken", None)
+    has_taken = getattr(getattr(ranking, "__self__", ranking), "has_taken", None)  # of a model, or of its method
     taken = None if has_taken is None else has_taken(users, items)
     if taken is not None and taken.any():
         raise RefusedCertificate(

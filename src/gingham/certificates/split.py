@@ -26,9 +26,8 @@ from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells.losses import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.assumptions import Assumption, drawn_order, given
-from gingham.certificates.bounds import LossDistribution
+from gingham.certificates.bounds import LossDistribution, checked_candidates
 from gingham.certificates.certificate import Certificate, of_bound
-from gingham.certificates.confidence import checked_candidates
 from gingham.certificates.divergence import relative_entropy
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.holdout import Trial, on_unseen_rows, require_rows

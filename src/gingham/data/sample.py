@@ -284,6 +284,7 @@ class Alphabet:
 
     values: AnyArray
     given: bool = False
+    listed_in_order: bool = True  # whether the caller listed them so; a table of losses has its rows in this order
 
     @classmethod
     def of(cls, values: Iterable[object] | AnyArray, given: bool) -> Alphabet:
@@ -297,7 +298,7 @@ class Alphabet:
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise GinghamError("alphabet= contains NaN or infinity; list the finite label values only.")
         need_moderate(column, "Label")
-        return cls(np.unique(column), given)
+        return cls(np.unique(column), given, not given or bool((column[:-1] <= column[1:]).all()))
 
     @property
     def size(self) -> int:

@@ -22,8 +22,8 @@ from sklearn.utils.validation import has_fit_parameter
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike
 from gingham.cells import LOSSES
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows
+from gingham.certificates.bounds import checked_candidates, checked_delta
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.losses import StatedLoss, loss_scale, stated_loss
 from gingham.certificates.members import unfitted, who_fitted
 from gingham.certificates.observed import check_pairs_once, rows_as_draws, sample_of_rows

@@ -13,9 +13,9 @@ from sklearn.utils import _safe_indexing
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cards import card, table
+from gingham.certificates.bounds import checked_delta
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
-from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Posterior
 from gingham.data import Sample
 from gingham.data.adapt import frame_of

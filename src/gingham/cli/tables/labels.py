@@ -407,8 +407,8 @@ def certificates(
     Progressive tests, which fit the model anew several times, come first where they were asked for, and where nothing
     else has tested it. All share δ, so that what is shown holds together.
     """
+    from gingham.certificates.bounds import checked_delta
     from gingham.certificates.certify import certify
-    from gingham.certificates.confidence import checked_delta
 
     delta, model = checked_delta(request.delta), at.model
     repeated_share(rows.sample(at.modes))  # copies may be on both sides of what is set aside

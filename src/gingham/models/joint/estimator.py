@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells import make_cell, needs_alphabet
 from gingham.cells.losses import Loss, cell_state
+from gingham.certificates.bounds import checked_delta
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
-from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
