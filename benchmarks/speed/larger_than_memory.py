@@ -108,7 +108,7 @@ def fit(name: str, folder: Path, limit_gib: float, on_dask: bool) -> None:
 def own_bytes(pid: int) -> int:
     """Anonymous memory of a process and of those that it has started."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    children = [child for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
     mine = sum(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
     return mine + sum(own_bytes(int(child)) for child in children)
 

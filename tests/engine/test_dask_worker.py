@@ -13,6 +13,7 @@ from gingham.engine.threads import available_threads
 def asked(monkeypatch):
     """What glibc is asked for, in order."""
     calls = []
+    monkeypatch.setattr(workers, "_held", set())  # another test's cluster may have run in this process
     libc = SimpleNamespace(
         mallopt=lambda what, value: calls.append((what, value)), malloc_trim=lambda rest: calls.append("trim")
     )
