@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from gingham.arrays import Bools, Floats
+from gingham.arrays import Bools, Floats, Ints
 from gingham.data.views import Matrix
 from gingham.errors import GinghamError, one_of
 from gingham.models.views import eigen
@@ -19,7 +20,12 @@ EXACT_UP_TO = 4000  # objects up to which solver="auto" holds kernels exactly
 NARROW = 1000  # linear views with at most so many features are held as dense features
 
 
-Method = Callable[[Sequence[Representation], Sequence[float], int, int], eigen.Components]
+@dataclass(frozen=True)
+class Method:
+    """How components are found from representations, ridges, their number and a seed."""
+
+    solve: Callable[[Sequence[Representation], Sequence[float], int, int], eigen.Components]
+    single: bool  # whether kernels in single precision do where their rounding is small beside the ridges
 
 
 def represent(
@@ -67,15 +73,17 @@ def correlated(
     features = [r.features for r in representations if r.features is not None]
     if features:
         return eigen.canonical_correlations(features, ridges, n_components, present)
-    grams = [r.gram for r in representations if r.gram is not None]
-    if not grams:
+    if any(r.gram is None for r in representations):
         raise GinghamError(
             "Kernel CCA of many objects needs narrow views: reduce them first, or use PairwiseClusterAnalysis."
         )
-    pairs = [eigen.features_of_kernel(gram) for gram in grams]
+    pairs = [r.decomposed for r in representations]
     solved = eigen.canonical_correlations([phi for phi, _ in pairs], ridges, n_components, present)
     columns = tuple(to_columns @ w for (_, to_columns), w in zip(pairs, solved.coefficients))
     return eigen.Components(solved.strengths, solved.consensus, columns)
+
+
+PAIRWISE, CORRELATED = Method(pairwise, single=True), Method(correlated, single=False)
 
 
 def solve(
@@ -83,7 +91,7 @@ def solve(
     ridges: Sequence[float],
     n_components: int,
     seed: int,
-    method: Method = pairwise,
+    method: Method = PAIRWISE,
 ) -> eigen.Components:
     """Components in units in which the consensus has mean square one over the training objects.
 
@@ -95,16 +103,18 @@ def solve(
             f"n_components={n_components} must lie between 1 and {limit}, "
             "the number of directions that these views have after centring."
         )
-    found = method(representations, ridges, n_components, seed)
+    found = method.solve(representations, ridges, n_components, seed)
     spread = np.sqrt(np.mean(found.consensus**2, axis=0))
     tail = np.where(np.sum(found.consensus**3, axis=0) < 0, -1.0, 1.0)
     unit = tail / np.where(spread > 0, spread, 1.0)
     return eigen.Components(found.strengths, found.consensus * unit, tuple(a * unit for a in found.coefficients))
 
 
-def max_components(representations: Sequence[Representation]) -> int:
-    """How many components can be asked for."""
-    return min(len(representations[0].present) - 1, sum(r.rank for r in representations))
+def max_components(representations: Sequence[Representation], objects: Ints | None = None) -> int:
+    """How many components can be asked for, of all objects or of some."""
+    some = slice(None) if objects is None else objects
+    present = [r.present[some] for r in representations]
+    return min(len(present[0]) - 1, sum(min(r.rank, int(p.sum()) - 1) for r, p in zip(representations, present)))
 
 
 def pair_correlations(scores: Sequence[Floats]) -> Floats:
