@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from gingham.engine.dask_worker import Client
 from gingham.engine.threads import one_thread
 
-Step = tuple[str, tuple[Any, ...]]  # a method and its arguments
+Step = tuple[str, tuple[object, ...]]  # a method and its arguments
+Message = Any  # its result: numbers and arrays
 
 
 class LostError(Exception):
@@ -18,14 +20,14 @@ class LostError(Exception):
 class Actor:
     """``make(*arguments)`` on a worker; its methods run one after the other, on a thread of their own."""
 
-    def __init__(self, make: Callable[..., Any], *arguments: Any) -> None:
+    def __init__(self, make: Callable[..., object], *arguments: object) -> None:
         self.own = make(*arguments)
 
-    async def run(self, steps: Sequence[Step]) -> tuple[Any, Exception | None]:
+    async def run(self, steps: Sequence[Step]) -> tuple[Message, Exception | None]:
         """The result of the last of some steps; the actors of a worker run side by side."""
         return await asyncio.to_thread(self.run_here, steps)
 
-    def run_here(self, steps: Sequence[Step]) -> tuple[Any, Exception | None]:
+    def run_here(self, steps: Sequence[Step]) -> tuple[Message, Exception | None]:
         """An error of a method is a result: what is raised is a connection that broke."""
         result = None
         try:
@@ -38,7 +40,7 @@ class Actor:
 
 
 class Later(Protocol):
-    def result(self) -> Any: ...
+    def result(self) -> tuple[Message, Exception | None]: ...
 
 
 class Proxy(Protocol):
@@ -47,11 +49,11 @@ class Proxy(Protocol):
     def run(self, steps: Sequence[Step]) -> Later: ...
 
 
-def start_actors(client: Any, make: Callable[..., Any], parts: Sequence[Any]) -> list[Proxy]:
+def start_actors(client: Client, make: Callable[..., object], parts: Sequence[object]) -> list[Proxy]:
     """An actor ``make(part)`` for every part, where the part is."""
     try:
         made = [client.submit(Actor, make, part, actor=True, pure=False) for part in parts]
-        return [future.result() for future in made]
+        return [cast("Proxy", future.result()) for future in made]
     except OSError:
         raise LostError from None
 
@@ -66,21 +68,21 @@ class Actors:
     def __len__(self) -> int:
         return len(self.proxies)
 
-    def later(self, name: str, *arguments: Any) -> None:
+    def later(self, name: str, *arguments: object) -> None:
         """The same step for all parts, before the next one that has a result."""
         for steps in self.waiting:
             steps.append((name, arguments))
 
-    def each(self, name: str, *arguments: Any, beside: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
+    def each(self, name: str, *arguments: object, beside: Sequence[tuple[object, ...]] | None = None) -> list[Message]:
         """The result of a step for every part; ``beside`` are arguments of each that come first."""
         own = [()] * len(self) if beside is None else beside
         return self._results([(at, name, (*mine, *arguments)) for at, mine in enumerate(own)])
 
-    def one(self, at: int, name: str, *arguments: Any) -> Any:
+    def one(self, at: int, name: str, *arguments: object) -> Message:
         """The result of a step of one part."""
         return self._results([(at, name, arguments)])[0]
 
-    def _results(self, asked: Sequence[tuple[int, str, tuple[Any, ...]]]) -> list[Any]:
+    def _results(self, asked: Sequence[tuple[int, str, tuple[object, ...]]]) -> list[Message]:
         try:
             running = []
             for at, name, arguments in asked:

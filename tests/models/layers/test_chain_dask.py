@@ -100,7 +100,7 @@ CASES = [{}, {"ordinal": False}, {"weights": True}, {"m": (5, 6)}, {"modes": 3},
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("cuts", [(0, 5), (0, 2, 5), (0, 1, 2, 4, 5)], ids=str)
 def test_draws_over_parts_move_in_lockstep_with_the_reference(case, cuts, monkeypatch):
-    monkeypatch.setattr(chain_dask, "TOKENS", 3)  # items are drawn in two groups
+    monkeypatch.setattr(chain_dask, "TOKENS", (3, 3))  # items are drawn in two groups
     problem = with_more(tiny(time=False, rows=14, **case))
     state = first_state(problem, 0.7, np.random.default_rng(1))
     layout, _ = in_parts(problem, cuts)
@@ -202,7 +202,7 @@ def test_numbers_that_are_skipped_are_those_that_would_have_been_drawn():
             rng, other = np.random.default_rng(3), np.random.default_rng(3)
             for one in (rng, other):
                 one.random(before, dtype=np.float32)
-            stream = rng.bit_generator.state
+            stream = deepcopy(rng)
             every = other.random(first + n, dtype=np.float32)
             np.testing.assert_array_equal(uniforms(stream, first, n), every[first:])
             skip(rng, first + n)

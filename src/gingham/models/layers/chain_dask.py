@@ -23,12 +23,13 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from gingham.arrays import Bools, Floats, Ints
-from gingham.engine.actors import Actors, LostError, Proxy
+from gingham.engine.actors import Actors, LostError, Message, Proxy
 from gingham.errors import GinghamError
 from gingham.lazy import lazy_module
 from gingham.models.layers.chain import Chain, padded
@@ -40,16 +41,17 @@ if TYPE_CHECKING:
 else:
     kernel = lazy_module("gingham.models.layers.kernels")
 
-TOKENS = 128  # that are drawn from the same sums: as many numbers for every two of them travel, and as few messages
+# Tokens that are drawn from the same sums, about as many as that a source holds two of them: with more, what is said of
+# every two of them takes longer than all else; with fewer, there are more messages.
+TOKENS, HELD = (32, 256), 2.0
 MOST_LOSSES = 10  # of workers in a row without a sweep between them, before a fit gives up
 
-Stream = dict[str, Any]  # where a generator stands
 Value = TypeVar("Value")
 
 
 def skip(rng: np.random.Generator, n: int) -> None:
     """Equivalent to ``rng.random(n, dtype=np.float32)``, of which nobody needs the numbers."""
-    bits: Any = rng.bit_generator
+    bits = cast("np.random.PCG64", rng.bit_generator)
     if n and bits.state["has_uint32"]:  # half of a number of 64 bits is left
         rng.random(dtype=np.float32)
         n -= 1
@@ -59,11 +61,9 @@ def skip(rng: np.random.Generator, n: int) -> None:
         rng.random(dtype=np.float32)
 
 
-def uniforms(stream: Stream, first: int, n: int) -> Floats:
-    """Those of the next numbers of a generator that begin at ``first``."""
-    bits: Any = np.random.PCG64()
-    bits.state = stream
-    rng = np.random.Generator(bits)
+def uniforms(stream: Generator, first: int, n: int) -> Floats:
+    """Those of the next numbers of a generator that begin at ``first``; the generator stays where it is."""
+    rng = deepcopy(stream)
     skip(rng, first)
     return rng.random(n, dtype=np.float32)
 
@@ -143,7 +143,7 @@ class PartRows:
             self.label_codes, self.latent, self.residual, self.weights, sd, cuts, proposed, kernel.PHI
         )
 
-    def draw_latent(self, sd: float, cuts: Floats, stream: Stream) -> None:
+    def draw_latent(self, sd: float, cuts: Floats, stream: Generator) -> None:
         numbers = uniforms(stream, self.first_row, len(self.latent))
         kernel.draw_latent(self.label_codes, self.latent, self.residual, self.weights, sd, cuts, numbers, kernel.PHI)
 
@@ -200,7 +200,7 @@ class PartRows:
         )  # fmt: skip
         return self.scores
 
-    def pick_targets(self, t: int, log_share: Floats, precision: float, stream: Stream) -> None:
+    def pick_targets(self, t: int, log_share: Floats, precision: float, stream: Generator) -> None:
         """Clusters of users as targets."""
         labels = self.targets[t]
         lanes, numbers = np.zeros(len(labels), dtype=np.uint8), uniforms(stream, self.first_user, len(labels))
@@ -236,7 +236,7 @@ class PartRows:
         kernel.prepare_tokens(basket.scale, self.statistics, self.table, self.work)
         self.places = basket.indptr[:-1].copy()
 
-    def draw_own_tokens(self, t: int, cells: Floats, precision: float, log_share: Floats, stream: Stream) -> Ints:
+    def draw_own_tokens(self, t: int, cells: Floats, precision: float, log_share: Floats, stream: Generator) -> Ints:
         """Clusters of users that are their own only tokens; returns their numbers per cluster."""
         labels = self.tokens[t]
         numbers = uniforms(stream, self.first_user, len(labels))
@@ -255,8 +255,15 @@ class PartRows:
         return sums, pairs
 
     def draw_users(
-        self, t: int, contents: Floats, work: Floats, cells: Floats, precision: float, log_share: Floats, stream: Stream
-    ) -> tuple[Floats, Floats, Ints]:
+        self,
+        t: int,
+        contents: Floats,
+        work: Floats,
+        cells: Floats,
+        precision: float,
+        log_share: Floats,
+        stream: Generator,
+    ) -> tuple[Floats, Floats, Ints]:  # fmt: skip
         """Clusters of users as tokens; returns contents and work of the sources, and numbers of users per cluster."""
         labels = self.tokens[t]
         numbers = uniforms(stream, self.first_user, len(labels))
@@ -290,11 +297,11 @@ class DaskLayout:
     def begin(self, problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> DaskChain:
         return DaskChain(problem, state, rng, self)
 
-    def rows(self, values: Floats | Bools | None) -> list[Any]:
+    def rows(self, values: Floats | Bools | None) -> list[Message]:
         """The values of every part's rows."""
         return [None if values is None else values[a:b] for a, b in pairwise(self.first_rows)]
 
-    def users(self, values: Any) -> list[Any]:
+    def users(self, values: Floats | Ints) -> list[Message]:
         """The values of every part's users."""
         return [values[a:b] for a, b in pairwise(self.first_users)]
 
@@ -302,10 +309,10 @@ class DaskLayout:
 class Kept(NamedTuple):
     """Where a chain stood, as `Chain._to_file` describes it; without residuals its first state."""
 
-    state: Mapping[str, Any]
+    state: Mapping[str, object]
     residual: Floats | None
     accepted: Ints
-    random: Any
+    random: Mapping[str, object]
 
 
 class DaskChain(Chain):
@@ -371,8 +378,7 @@ class DaskChain(Chain):
 
     def _go_back_to(self, file: State) -> None:
         """What is done again where a worker is lost begins here."""
-        parts: dict[str, Any] = dict(file)
-        self._kept, held = Kept(**parts), self.marks
+        self._kept, held = Kept(**cast("Message", file)), self.marks
         self._since = [] if held is None else [lambda: self._leave_out(held)]
 
     def _load_state(self, state: ChainState) -> None:
@@ -438,13 +444,13 @@ class DaskChain(Chain):
             if tokens_are_users(layer):
                 state.tokens[t] = np.concatenate([own[2][t] for own in every])
 
-    def _sum(self, name: str, *arguments: Any) -> Any:
+    def _sum(self, name: str, *arguments: object) -> Message:
         """The sum of a step's results over the parts."""
         return reduce(add, self.parts.each(name, *arguments))
 
-    def _stream(self, n: int) -> Stream:
-        """Where the next n uniforms begin, which parts draw themselves."""
-        stream: Stream = dict(self.rng.bit_generator.state)
+    def _stream(self, n: int) -> Generator:
+        """A generator of the next n uniforms, which parts draw themselves."""
+        stream = deepcopy(self.rng)
         skip(self.rng, n)
         return stream
 
@@ -579,7 +585,7 @@ class DaskChain(Chain):
         kernel.fill(*given, cells, table, 0)
         self.parts.later("end_layer", t, None)
 
-    def _numbers(self, of_users: bool, n: int) -> Any:
+    def _numbers(self, of_users: bool, n: int) -> Message:
         """The next n uniforms; where they belong to users, where these begin."""
         return self._stream(n) if of_users else self.rng.random(n, dtype=np.float32)
 
@@ -588,8 +594,10 @@ class DaskChain(Chain):
         labels, precision, width = self.state.tokens[t], 1.0 / self.state.noise, self.where.widths[t]
         changes: Floats = np.zeros((0, width), dtype=np.float32)
         old = new = labels[:0]
-        for first in range(0, len(labels), TOKENS):
-            last = min(first + TOKENS, len(labels))
+        basket = self.problem.baskets[self.problem.layers[t].basket]
+        several = int(np.clip(HELD * basket.n_sources * basket.n_tokens / max(len(basket.tokens), 1), *TOKENS))
+        for first in range(0, len(labels), several):
+            last = min(first + several, len(labels))
             every = self.parts.each("sum_tokens", t, first, last, changes, old, new)
             sums, pairs = (reduce(add, own) for own in zip(*every))
             old, new = labels[first:last].copy(), labels[first:last]

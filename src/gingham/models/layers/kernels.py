@@ -529,9 +529,9 @@ def sum_tokens(indptr, tokens, places, moved, changes, first, last, contents, ol
     ``places`` says where the moved tokens begin in each source's basket and follows; ``changes`` are G_old − G_new of
     these tokens, ``old`` and ``new`` their clusters.
     """
-    width = sums.shape[1] // 2
-    row = u8(2 * width)
-    begin = first - moved
+    n, width = sums.shape[0], sums.shape[1] // 2
+    row, begin, beside = u8(2 * width), first - moved, u8(n * width)
+    sums, pairs = sums.reshape(-1), pairs.reshape(-1)
     for x in range(len(indptr) - 1):
         p, stop, at = places[x], indptr[x + 1], row * u8(x)
         while p < stop and tokens[p] < first:
@@ -545,13 +545,17 @@ def sum_tokens(indptr, tokens, places, moved, changes, first, last, contents, ol
         places[x] = p
         q = p
         while q < stop and tokens[q] < last:
-            i = tokens[q] - first
+            i = u8(tokens[q] - first)
             for c in range(2 * width):
-                sums[i, c] += work[at + u8(c)]
-            for o in range(p, q):
-                other = tokens[o] - first
-                for c in range(width):
-                    pairs[i, other, c] += work[at + u8(c)]
+                sums[i * row + u8(c)] += work[at + u8(c)]
+            for block in range(0, width, 4):
+                lane = at + u8(block)
+                n0, n1, n2, n3 = work[lane], work[lane + u8(1)], work[lane + u8(2)], work[lane + u8(3)]
+                for o in range(p, q):
+                    to = i * beside + u8(tokens[o] - first) * u8(width) + u8(block)
+                    t0, t1, t2, t3 = pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)]
+                    t0, t1, t2, t3 = t0 + n0, t1 + n1, t2 + n2, t3 + n3
+                    pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)] = t0, t1, t2, t3
             q += 1
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -26,6 +26,7 @@ from gingham.data.sample import distinct, joined_ids
 from gingham.engine.actors import start_actors
 from gingham.engine.dask_worker import Client, Future, submit
 from gingham.errors import GinghamError
+from gingham.lazy import lazy_module
 from gingham.models.layers.chain import padded
 from gingham.models.layers.chain_dask import DaskLayout, PartRows
 from gingham.models.layers.design import Design, Effort, make_problem, plan_layers
@@ -33,7 +34,12 @@ from gingham.models.layers.problem import BASKET, ITEM, Basket, LayerPlan, Layer
 from gingham.models.layers.side import GivenSide, SideTokens
 
 if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.typing import IntoDataFrame
+
     from gingham.models.layers.estimator import LayeredModel
+else:
+    nw = lazy_module("narwhals")
 
 
 class FrameFacts(NamedTuple):
@@ -46,13 +52,13 @@ class FrameFacts(NamedTuple):
     n_rows: int
 
 
-def _rows_of(frame: Any, names: Names, model: LayeredModel) -> tuple[Columns, AnyArray, Floats | None]:
+def _rows_of(frame: IntoDataFrame, names: Names, model: LayeredModel) -> tuple[Columns, AnyArray, Floats | None]:
     X, y, weights = names.read(frame)
     return model._labelled_rows(X, y, weights)
 
 
-def _facts_of(frame: Any, names: Names, model: LayeredModel) -> FrameFacts | None:
-    if not len(frame):
+def _facts_of(frame: IntoDataFrame, names: Names, model: LayeredModel) -> FrameFacts | None:
+    if not len(nw.from_native(frame, eager_only=True)):
         return None
     columns, labels, _ = _rows_of(frame, names, model)
     items = [Mode.of(column, name).items for column, name in zip(columns.columns, columns.names)]
@@ -60,8 +66,10 @@ def _facts_of(frame: Any, names: Names, model: LayeredModel) -> FrameFacts | Non
     return FrameFacts(columns.names, items, distinct(labels, names.label)[:MOST_LABELS], ends, len(labels))
 
 
-def _encoded(frame: Any, names: Names, model: LayeredModel, modes: Sequence[Mode], alphabet: Alphabet | None) -> Sample:
-    if not len(frame):
+def _encoded(
+    frame: IntoDataFrame, names: Names, model: LayeredModel, modes: Sequence[Mode], alphabet: Alphabet | None
+) -> Sample:
+    if not len(nw.from_native(frame, eager_only=True)):
         nothing = np.zeros(0, dtype=np.int32)
         return Sample(tuple(modes), (nothing,) * len(modes), np.zeros(0), alphabet)
     columns, labels, weights = _rows_of(frame, names, model)
@@ -138,9 +146,9 @@ def _problem_of(
     return make_problem(sample, None, label_values, own, effort, item_clusters, layers)
 
 
-def _rows_at(problem: LayerProblem, rows: Ints) -> tuple[Ints, Floats, Floats | None]:
+def _rows_at(problem: LayerProblem, rows: Ints) -> tuple[Sequence[Ints], Floats, Floats | None]:
     some = problem.take(rows)
-    return some.codes, some.labels, some.weights
+    return list(some.codes), some.labels, some.weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +238,7 @@ class ScatteredRows:
 
 
 def _together(
-    pieces: Sequence[tuple[Any, Floats | None, Floats | None]], first_users: Sequence[int]
+    pieces: Sequence[tuple[Sequence[Ints], Floats | None, Floats | None]], first_users: Sequence[int]
 ) -> tuple[tuple[Ints, ...], Floats, None, None, Floats | None]:
     """Codes, labels and weights of the rows of several parts, as `Sample` takes them."""
     codes = [np.concatenate(own) for own in zip(*(piece[0] for piece in pieces))]
@@ -311,5 +319,5 @@ def read(table: PartitionedTable, model: LayeredModel) -> tuple[ScatteredRows, l
     return found, tables, alphabet
 
 
-def _same(value: Any) -> Any:
-    return value
+def _same(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
+    return modes

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -199,7 +198,7 @@ class LayerProblem:
         return self.codes.shape[1]
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> object | None:
         """Where chains run that cannot run anywhere else; None where they can."""
         return None
 
