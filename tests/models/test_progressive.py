@@ -106,6 +106,7 @@ def test_every_draw_is_tested_once_by_a_member_that_has_not_seen_it():
     fits = [set(seen) for kind, seen in Recorder.log if kind == "fit"]
     tests = [set(rows) for kind, rows in Recorder.log if kind == "predict"]
     assert [len(seen) for seen in fits] == [112, 140, 155, 170, 185]
+    assert [set(one.seen_) for one in (certificate.model.pilot_, *certificate.model.members_)] == fits
     for seen, tested in zip(fits, tests):
         assert not seen & tested
     assert fits[1] == fits[0] | tests[0]  # the first member has learned the whole warm-up

@@ -133,7 +133,7 @@ class CountSolver:
 
     @property
     def one_core(self) -> bool:
-        """Whether a start keeps one core busy."""
+        """Whether a start uses a single core, so that several can run side by side."""
         return self.solver == "sweep"
 
     def _start(
