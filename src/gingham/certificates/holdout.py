@@ -31,9 +31,7 @@ from gingham.certificates.certificate import Certificate, of_bound
 from gingham.certificates.evidence import Evidence, continuous_distribution, distinct_answers, distribution_on_alphabet
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import (
-    check_alphabet,
-    check_items,
-    check_pairs_once,
+    check_rows,
     in_full_precision,
     posteriors_of,
     sample_of,
@@ -349,11 +347,7 @@ def on_unseen_rows(
     ``guesses`` are what a committee predicts; otherwise the posterior itself is tested.
     """
     cell, predictor = posterior.label_cell(relation), test.predictor
-    check_alphabet(cell, sample)
-    check_items(posterior.structure.columns(relation), sample)
-    if not sample.pairs_once and posterior.structure.is_graph(relation):
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
-    whole_counts(sample.weights)
+    check_rows(posterior, sample, relation)
     drawn = (*source(posterior, relation, sample, given("independent")), UNSEEN, statement)
     covered = None if guesses is not None else posterior
     if predictor != "gibbs":
