@@ -41,7 +41,8 @@ from gingham.core.problem import Posterior, Structure, Tree, contract, find_post
 from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import check_order, id_columns
-from gingham.data.sample import default_names, whole_counts
+from gingham.data.draws import whole_counts
+from gingham.data.sample import default_names
 from gingham.errors import GinghamError, RefusedCertificate
 
 NO_CODE = (

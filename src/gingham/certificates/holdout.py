@@ -52,16 +52,9 @@ from gingham.certificates.strata import (
 )
 from gingham.core.problem import Offsets, Posterior, find_posterior
 from gingham.data import Bounds
+from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.fit_rows import FitRows, share_of_copies
-from gingham.data.sample import (
-    Sample,
-    checked_labels,
-    checked_weights,
-    need_unmasked,
-    recorded_seed,
-    rows_of_draws,
-    whole_counts,
-)
+from gingham.data.sample import Sample, checked_labels, checked_weights, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 
 UNSEEN = given("not fitted on these")

@@ -26,7 +26,8 @@ from gingham.arrays import ArrayLike, Floats, Ints
 from gingham.certificates.assumptions import Assumption, checked, given
 from gingham.certificates.bounds import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.certificate import Certificate
-from gingham.data.sample import need_unmasked, rows_of_draws
+from gingham.data.draws import rows_of_draws
+from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 
 LEAST_NU = 1.001  # no single loss may take the whole wealth

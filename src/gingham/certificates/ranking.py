@@ -33,7 +33,7 @@ from gingham.certificates.members import unfitted, who_fitted
 from gingham.certificates.progressive import Plan, Progressive, choose_nu
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.sample import recorded_seed
+from gingham.data.draws import recorded_seed
 from gingham.errors import GinghamError, RefusedCertificate
 
 MEASURES = ("miss", "ndcg")

@@ -49,7 +49,8 @@ from gingham.certificates.record import Record, grid_facts, posterior_facts
 from gingham.core.problem import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, tuples, whole_counts
+from gingham.data.draws import Part, recorded_seed, taken, whole_counts
+from gingham.data.sample import checked_labels, checked_weights, tuples
 from gingham.engine.project import project
 from gingham.errors import GinghamError, RefusedCertificate
 

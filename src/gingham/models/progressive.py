@@ -51,7 +51,8 @@ from gingham.certificates.strata import (
 from gingham.core.problem import find_posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, whole_counts
+from gingham.data.draws import counted, recorded_seed, whole_counts
+from gingham.data.sample import checked_labels, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
 from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, digest, fields_of

@@ -169,7 +169,7 @@ def _shares(observed: Observed, at: int, numbers: Ints, into: Ints) -> Floats | 
 
 
 def _fidelity(trial: Trial, size: Sequence[int]) -> float | None:
-    """Share of the model's gain over its expectations that a distilled checkerboard of this size reproduces."""
+    """Share of the model's gain that a distilled checkerboard of this size reproduces; None if there is no gain."""
     if trial.model_gain is None or trial.model_gain <= 0:
         return None
     return float(trial.curve.gains[trial.curve.at(size)] / trial.model_gain)

@@ -82,7 +82,7 @@ class Curve:
         return self.found and bool(self.gains[at] >= share * self.gains[self.best])
 
     def keeping(self, share: float, cap: int | None = None) -> tuple[int, ...]:
-        """The coarsest rung that keeps a share of the best gain; all ones where there is none."""
+        """The coarsest rung that keeps at least this share of the best gain; one cluster per side without any."""
         if not self.found:
             return tuple(1 for _ in self.sizes[0])
         at = int(np.flatnonzero(self.gains >= share * self.gains[self.best])[-1])

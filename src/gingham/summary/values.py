@@ -720,7 +720,7 @@ class Side:
         return into
 
     def labels(self, k: int) -> Ints:
-        """The number (from 0) of each item's cluster in a cut, shape (n,)."""
+        """The cluster (from 0) of every item when the tree is cut into k clusters, shape (n,)."""
         return self.groups(k)[self.leaf]
 
     def cut(self, k: int) -> list[Cluster]:
@@ -1060,7 +1060,7 @@ class Summary:
         return self.sides[name]
 
     def sized(self, size: Sequence[int] | int | None = None) -> tuple[int, ...]:
-        """Clusters of each side: the readable ones, or those asked for, never more than there are leaves."""
+        """The number of clusters per side, at most as many as there are leaves; by default the readable size."""
         if size is None:
             return self.size
         wanted = tuple(
@@ -1143,7 +1143,7 @@ class Summary:
 
 
 def _short(value: float) -> float:
-    """Four digits: enough for a picture, and short in a page."""
+    """The value to four significant digits, which keeps pages small."""
     return float(f"{value:.4g}")
 
 

@@ -50,8 +50,8 @@ from gingham.cli.tables.labelled_rows import (
 )  # fmt: skip
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Mode
+from gingham.data.draws import fresh_seed
 from gingham.data.fit_rows import repeated_share
-from gingham.data.sample import fresh_seed
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT
 from gingham.fitting.interruption import interrupted

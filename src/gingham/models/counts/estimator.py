@@ -207,7 +207,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         names : mapping from the name of a side to the names of its items, rows first, or a pair of lists, optional
             ``{"document": titles, "word": words}``; a frame and an AnnData object bring their own.
         item_info : mapping from the name of a side to a frame, optional
-            What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
+            Attributes of its items, one row per item; used in summaries only, see :func:`gingham.summarize`.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
@@ -422,7 +422,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self.n_clusters_[1]
 
     def score_samples(self, X: object) -> Floats:
-        """ln p̃ of pairs of positions (N, 2), or of as many as there are sides: P0 (35), second line, smoothed."""
+        """Log density ln p̃ of positions, shape (N, 2) or one column per side: P0 (35), second line, smoothed."""
         check_is_fitted(self)
         codes, n = np.asarray(X), tuple(len(mass) for mass in self._masses)
         if codes.ndim != 2 or codes.shape[1] != len(n) or codes.dtype.kind not in "iu":
@@ -565,7 +565,7 @@ def why_size(criterion: str, size: int, values: Mapping[int, float]) -> str:
 
 
 def count_modes(found: tuple[Any, Any], shape: Sequence[int]) -> tuple[Mode, ...]:
-    """All sides from (names of the axes, names of the items), each None where it is not known."""
+    """The mode of every side from the names of the axes and of their items, each None where it is not known."""
     axes, items = found
     sides = []
     for axis, n in enumerate(shape):
@@ -597,7 +597,7 @@ def _counted(codes: Sequence[Ints], weights: Floats, modes: Sequence[Mode], mode
 
 
 def block_information(table: Floats) -> float:
-    """I of a table of counts, nats."""
+    """Mutual information of the axes of a table of counts, in nats."""
     total = table.sum()
     terms = xlogy(table, table).sum() + (table.ndim - 1) * xlogy(total, total)
     for own in range(table.ndim):

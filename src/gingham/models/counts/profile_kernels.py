@@ -1,4 +1,4 @@
-"""Profiles of items over the other side of a matrix of counts, compiled: scores of seeds, merging.
+"""Profiles of items over the other side of a matrix of counts, compiled: tallies, scores of seeds, merging.
 
 Tables of clusters are (columns, clusters), so that loops over clusters run over neighbours in memory.
 """
@@ -16,6 +16,22 @@ from gingham.engine.threads import in_blocks
 from gingham.fitting.merging import merge
 
 LOG_WORK = 32  # multiply-adds that take as long as a logarithm
+
+
+def block_sums(matrix: csr_array, row_at: Ints, column_at: Ints, n_cells: int) -> Floats:
+    """Counts of blocks, flat: the count at (x, y) goes to ``row_at[x] + column_at[y]``, shape (n_cells,)."""
+    out = np.zeros(n_cells)
+    _block_sums(matrix.indptr, matrix.indices, matrix.data, row_at, column_at, out)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _block_sums(indptr, indices, data, row_at, column_at, out):
+    """Equivalent to ``np.add.at(out, row_at[coo.row] + column_at[coo.col], coo.data)``."""
+    for x in range(len(indptr) - 1):
+        first = row_at[x]
+        for e in range(indptr[x], indptr[x + 1]):
+            out[first + column_at[indices[e]]] += data[e]
 
 
 def seed_scores(

@@ -93,23 +93,24 @@ def as_profiles(table: Floats) -> sparse.csr_array:
 
 def block_table(counts: Counts, labels: Sequence[Ints], shape: Sequence[int]) -> Floats:
     """Counts of each block, shape (m_1, …, m_d)."""
-    entries = counts.tocoo()
-    at = np.ravel_multi_index(tuple(of[code] for of, code in zip(labels, entries.coords)), shape)
-    return np.bincount(at, entries.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
+    if len(shape) > 2:
+        at = np.ravel_multi_index(tuple(of[code] for of, code in zip(labels, counts.coords)), shape)
+        return np.bincount(at, counts.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
+    rows, columns = labels
+    return profile_kernels.block_sums(counts, rows * shape[1], columns, prod(shape)).reshape(shape)
 
 
 def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
     """Counts of each row cluster in each column, shape (columns, k): the clusters side by side in memory."""
     n_columns = counts.shape[1]
-    at = counts.indices.astype(np.int64) * k + np.repeat(rows, np.diff(counts.indptr))
-    return np.bincount(at, counts.data, n_columns * k).reshape(n_columns, k).astype(np.float64, copy=False)
+    return profile_kernels.block_sums(counts, rows, np.arange(n_columns) * k, n_columns * k).reshape(n_columns, k)
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
-    """k-means++ on row profiles with Kullback-Leibler divergences; labels by the nearest seed, (n,).
+    """k-means++ seeding of row profiles by Kullback-Leibler divergence; returns the nearest seed of each row, (n,).
 
-    A row's distance to a seed is Σ_y n(x,y) ln[s_x(y)/s_seed(y)] with profiles s smoothed by the overall
-    one, so rows with many counts draw seeds.
+    The distance of a row x to a seed is Σ_y n(x, y) ln[s_x(y)/s_seed(y)], where the profiles s are smoothed by the
+    overall one. It grows with the counts of the row, so that rows with many counts are likely to become seeds.
     """
     n_rows = counts.shape[0]
     mass, overall = _masses(counts)
@@ -187,10 +188,11 @@ def block_steps(
     labels = [rows, columns]
     for _ in range(n_steps):
         n_changed = 0
-        for axis in (0, 1):
-            mine = column_table(sides[1 - axis], labels[1 - axis], shape[1 - axis])
-            every = np.arange(len(mine))
-            member = sparse.csr_array((np.ones(len(mine)), (labels[axis], every)), shape=(shape[axis], len(mine)))
+        for axis, side in enumerate(sides):
+            n, m = side.shape[0], shape[1 - axis]
+            every = np.arange(n)
+            mine = profile_kernels.block_sums(side, every * m, labels[1 - axis], n * m).reshape(n, m)
+            member = sparse.csr_array((np.ones(n), (labels[axis], every)), shape=(shape[axis], n))
             table = member @ mine
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)

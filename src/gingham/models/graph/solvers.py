@@ -24,7 +24,7 @@ from gingham.engine.sweep import Visit, batch_size, move_in_batches
 from gingham.errors import GinghamError, one_of
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Memory, Report, Solution, Step, fixed_point, iterate, rng_state, settled
-from gingham.fitting.schedules import Constant, Down, Schedule, Up, make_schedule
+from gingham.fitting.schedules import Constant, Down, Schedule, Up, checked_schedule
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import BERNOULLI, DEGREES, EXACT, QUADRATIC, around, block_codes, block_sums
 
@@ -150,7 +150,7 @@ SMALLEST_STEP = 1e-4  # of damped steps, before they are given up
 
 
 class Walk:
-    """What sweeps remember: random numbers, the length of a damped step, and the last factor of β."""
+    """What carries over from one sweep to the next: random numbers, the length of a damped step, the factor of β."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -195,7 +195,7 @@ class Walk:
         while self.step > SMALLEST_STEP:
             q = softmax((1.0 - self.step) * old + self.step * target, axis=1)
             moved, after = attempt(replace(posterior, assign=(q,)))
-            if total(after, factor) < below:
+            if objective_at(after, factor) < below:
                 self.step = min(1.0, 1.5 * self.step)
                 return moved, after
             self.step /= 2.0
@@ -203,8 +203,8 @@ class Walk:
         return posterior, before
 
 
-def total(objective: Objective, factor: float) -> float:
-    """F where β is raised by a factor."""
+def objective_at(objective: Objective, factor: float) -> float:
+    """F(Q, β) with β multiplied by a factor, which the schedule sets."""
     return factor * objective.betas[0] * objective.losses[0] + objective.information[0]
 
 
@@ -292,7 +292,7 @@ class Damped(SoftSolver):
             posterior = walk.shaken(problem, posterior, factor, self.schedule.noise)
             before = problem.objective(posterior)
             cost = factor * problem.betas[0] * gradient(posterior, sample, backend)
-            below = total(before, factor) if self.safeguard else np.inf
+            below = objective_at(before, factor) if self.safeguard else np.inf
             return walk.move(posterior, before, cost, lambda q: answered(problem, q, backend), below, factor)
 
         return sweep
@@ -458,7 +458,7 @@ def codes_edges(problem: Problem) -> bool:
 
 
 def cluster_sizes(labels: Ints, k: int, weights: Floats | None = None) -> Floats:
-    """Nodes of each cluster, or the sums of their weights, shape (k,)."""
+    """The number of nodes per cluster, or the sum of their weights, shape (k,)."""
     return np.bincount(labels, weights, minlength=k).astype(np.float64)
 
 
@@ -564,7 +564,7 @@ class Iclust(SoftSolver):
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             before = valued(posterior)[1]
             cost = -factor * problem.betas[0] * _gradient(posterior.assign[0], weights, rest)
-            return walk.move(posterior, before, cost, valued, total(before, factor), factor)
+            return walk.move(posterior, before, cost, valued, objective_at(before, factor), factor)
 
         return sweep
 
@@ -617,7 +617,7 @@ def make_solver(solver: object, max_iter: int, seed: int, positions: int) -> Gra
     if isinstance(solver, GraphSolver):
         made = replace(solver, seed=seed)
         if isinstance(made, SoftSolver):
-            made = replace(made, schedule=make_schedule(made.schedule))
+            checked_schedule(made.schedule)
     else:
         one_of("solver", solver, SOLVERS, ", or give a solver")
         made = replace(SOLVERS[str(solver)], max_iter=max_iter, seed=seed)

@@ -77,7 +77,7 @@ def suggest(sample: PairSample, assign: Floats, n_pairs: int, rng: np.random.Gen
     """
     if sample.complete or sample.directed or sample.n_modes > 2:
         raise GinghamError(
-            "suggest_pairs is for undirected graphs of which some pairs were measured (fit with pairs='listed')."
+            "suggest_pairs needs an undirected graph of which only some pairs were measured: fit with pairs='listed'."
         )
     n = sample.n_nodes
     free = n * (n - 1) // 2 - sample.n_rows
