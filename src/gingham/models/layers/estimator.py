@@ -48,6 +48,7 @@ from gingham.models.layers.design import (
     for_rows,
     make_problem,
     n_chains_for,
+    plan_positions,
     without_baskets,
 )
 from gingham.models.layers.draws import (
@@ -189,7 +190,7 @@ class LayeredModel(TupleModel, Persistent):
         design = self._design(replace(sample, labels=targets[self._shown]), label_values, seeds, checkpoint)
         problem = make_problem(
             sample, times, label_values, self._side_tokens(tables, modes), design.effort, design.item_clusters,
-            own_classes=self._classes and design.own_clusters,
+            positions=plan_positions(sample, times) if design.positions else None,
         )  # fmt: skip
         plan = self._plan(problem, design.effort, design.own_clusters)
         problems = self._problems(problem)
@@ -246,7 +247,7 @@ class LayeredModel(TupleModel, Persistent):
     def _plan(self, problem: LayerProblem, effort: Effort, own_clusters: bool) -> ChainPlan:
         """What an effort means for a problem, with the settings that were given."""
         sampler, classes = self.sampler or Sampler(), self._classes
-        longer = LONGER if own_clusters and not classes else 1
+        longer = LONGER if own_clusters else 1
         n_chains = sampler.n_chains or -(-n_chains_for(problem, effort) // longer)
         n_sweeps, burn_in = sampler.lengths(effort, longer)
         noise = sampler.noise or noise_of(self._problems(problem)[0], classes)
@@ -474,8 +475,7 @@ class LayeredModel(TupleModel, Persistent):
         sample = self._coded(sample.merged() if times is None else sample)
         effort, tokens = self._effort(sample), self._side_tokens(tables, modes)
         problem = make_problem(
-            sample, times, draws.label_values, tokens, effort, choice.n_clusters, draws.layers,
-            self._classes and choice.own_clusters,
+            sample, times, draws.label_values, tokens, effort, choice.n_clusters, draws.layers, draws.plan
         )  # fmt: skip
         plan = replace(self._plan(problem, effort, choice.own_clusters), n_chains=draws.n_chains)
         anew = sampler.noise is None and len(labels) >= GROWTH * self._n_rows_of_noise
