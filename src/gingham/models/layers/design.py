@@ -141,7 +141,6 @@ LONGER = 2  # chains with such layers settle late: they are so many times longer
 COORDINATES, TARGET_CLUSTERS = 8, 12
 POSITION_CHAINS, POSITION_SWEEPS, POSITION_BURN_IN = 8, 100, 40
 POSITION_ROWS, MOST_PERIODS = 100, 32  # rows of a source in a period, on average
-CLASS_WINDOW_ROWS = 4  # that the narrowest windows of time hold: a class says less than a number
 
 
 class Design(NamedTuple):
@@ -206,6 +205,8 @@ def make_problem(
 ) -> LayerProblem:
     """Rows in the order of the first mode and of time, with the baskets and layers that make sense for them.
 
+    Sources that have a position per period have no offsets of time windows beside them.
+
     ``side`` has the tokens of modes; ``layers`` are those of an earlier fit that continues with more rows.
     """
     if sample.labels is None:
@@ -234,7 +235,7 @@ def make_problem(
     if layers is None:
         layers = plan_layers(shape, side, effort, item_clusters, lambda p, q: len(basket_of(BASKET, p, q).tokens))
     baskets = {layer.basket: basket_of(*layer.basket_key) for layer in layers}
-    widths = () if dated is None else window_widths(codes[0], dated, CLASS_WINDOW_ROWS if positions else 1)
+    widths = () if dated is None or positions is not None else window_widths(codes[0], dated)
     return LayerProblem(
         n_items=shape,
         codes=codes,
@@ -291,10 +292,10 @@ def plan_layers(
     return tuple(replace(plan, basket=keys.index(plan.basket_key)) for plan in plans)
 
 
-def window_widths(users: Ints, times: Floats, n_gaps: int = 1) -> tuple[float, ...]:
+def window_widths(users: Ints, times: Floats) -> tuple[float, ...]:
     """Widths of time windows: an eighth of the whole time, an eighth of that, and so on.
 
-    The narrowest are as wide as the shortest time between two rows of a user, or ``n_gaps`` times that.
+    The narrowest are as wide as the shortest time between two rows of a user.
     """
     span = float(times.max() - times.min())
     gaps = np.diff(times)[np.diff(users) == 0]
@@ -302,7 +303,7 @@ def window_widths(users: Ints, times: Floats, n_gaps: int = 1) -> tuple[float, .
     widths: list[float] = []
     while span > 0 and len(gaps) and len(widths) < MOST_WIDTHS:
         span /= WINDOW_RATIO
-        if widths and span < n_gaps * float(gaps.min()):
+        if widths and span < float(gaps.min()):
             break
         widths.append(span)
     return tuple(widths[::-1])

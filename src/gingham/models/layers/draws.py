@@ -225,8 +225,23 @@ class LayerDraws:
         """The positions of draw s."""
         if self.plan is None:
             return None
-        known = [~self.items_without_labels(mode) for mode in range(len(self.n_items))]
-        return Points.of(self.plan, self.n_items, self.positions[s], known)
+        modes = self.plan.source, self.plan.target
+        return Points.of(*((self.positions_of(mode)[s], ~self.items_without_labels(mode)[:-1]) for mode in modes))
+
+    def positions_of(self, mode: int) -> Floats:
+        """All draws of the positions of a mode's items, (S, n, periods of a source or 1, rank); not a copy."""
+        if self.plan is None:
+            raise ValueError("draws without positions")
+        n, split = self.n_items[mode], self.n_items[self.plan.source] * self.plan.n_periods * self.plan.rank
+        part = self.positions[:, :split] if mode == self.plan.source else self.positions[:, split:]
+        return part.reshape(self.n_draws, n, -1, self.plan.rank)
+
+    def average_positions(self, mode: int, s: int) -> Floats:
+        """The positions of a mode's items in draw s, averaged over periods, (n, rank)."""
+        points, plan = self.points(s), self.plan
+        if points is None or plan is None:
+            raise ValueError("draws without positions")
+        return points.sources[plan.n_periods :: plan.n_periods + 1][:-1] if mode == plan.source else points.targets[:-1]
 
     def mean_offsets(self) -> tuple[Floats, ...]:
         """b_j averaged over the draws, one array per mode."""
@@ -413,12 +428,18 @@ class PredictionRows:
         total = np.zeros(self.n_rows)
         for mode, code in enumerate(self.codes):
             total += draws.variances[s, mode] * draws.items_without_labels(mode, s)[code]
-        points, plan = draws.points(s), draws.plan
+        return total + self.points_variance(draws, s)
+
+    def points_variance(self, draws: LayerDraws, s: int) -> Floats:
+        """The variance of what positions of items without labels add, (N,)."""
+        points, plan, total = draws.points(s), draws.plan, np.zeros(self.n_rows)
         if points is not None and plan is not None and self.points is not None:
-            for mode, spread, others, at in zip(
-                (plan.source, plan.target), points.variances, (points.targets, points.sources), self.points[::-1]
+            source, target = self.points
+            for mode, spread, others in (
+                (plan.source, points.variances[0], points.targets[target]),
+                (plan.target, points.variances[1], points.sources[source]),
             ):
-                total += draws.items_without_labels(mode, s)[self.codes[mode]] * (others**2 @ spread)[at]
+                total += draws.items_without_labels(mode, s)[self.codes[mode]] * (others**2 @ spread)
         return total
 
 

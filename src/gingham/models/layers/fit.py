@@ -235,6 +235,11 @@ def noise_of(problem: LayerProblem, classes: bool) -> float | None:
     return NOISE_OF_TWO * problem.scale if known else None
 
 
+def first_noise(problem: LayerProblem, noise: float | None) -> float:
+    """σ² of the first sweep; positions begin with the one that they end with, where it is known."""
+    return FIRST_NOISE * problem.scale if noise is None or problem.positions is None else noise
+
+
 def fit_chains(
     problem: LayerProblem,
     plan: ChainPlan,
@@ -279,7 +284,7 @@ def fit_chains(
             own = with_phases(problem, rng)
             state = first_state(own, noise, rng) if begin is None else _with_new_windows(begin[number], own, noise)
             chain = layout.begin(own, state, rng)
-            warm = max(FIRST_NOISE * problem.scale, noise) if begin is None else noise
+            warm = max(first_noise(problem, noise), noise) if begin is None else noise
         watched = None
         if held is not None and to_the_end:
             chain.count_rows(without(problem, held))
@@ -400,7 +405,7 @@ def held_out(
         held = (
             held_pairs(problem, HELD_OUT, rng, plan.together) if plan.classes else rng.random(problem.n_rows) < HELD_OUT
         )
-    start = max(FIRST_NOISE * problem.scale, 1e-12)
+    start = max(first_noise(problem, plan.noise), 1e-12)
     chain = layout.begin(problem, first_state(problem, start, rng), rng)
     if held.sum() < LEAST_HELD_OUT:
         return chain, None

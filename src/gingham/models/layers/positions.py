@@ -10,7 +10,6 @@ those of positions given the residuals by `gingham.models.layers.kernels.draw_po
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +26,8 @@ else:
 
 SETTLING = 12  # first sweeps, in which variances and clusters stay as they are
 FIRST_SPREAD = 0.01  # ω² in units of the noise while chains settle: sources hardly move
-SPREAD, BETWEEN = 0.05, 0.5  # prior scales of ω² and ψ² in units of the noise; each counts for one observation
+SPREAD, BETWEEN = 0.05, 0.5  # prior scales of ω² and ψ² in units of the noise
+WEIGHT, FREEDOM = 1.0, 2.0  # observations that each counts for; degrees of freedom of Λ beyond its dimensions
 
 
 @savable
@@ -87,14 +87,15 @@ class Positions:
     def draw_sources_prior(self, present: Bools, noise: float, settled: bool, rng: np.random.Generator) -> Prior:
         """ω² and ψ² once chains have settled, and ū, from the positions of periods with rows, ``present`` (n, periods).
 
-        ū_x ~ N(Σ u/ω²/p, 1/p), p = n_x/ω² + 1/ψ²; both variances are (scale + Σ of squares)/χ²(1 + n).
+        ū_x ~ N(Σ u/ω²/p, 1/p), p = n_x/ω² + 1/ψ²; both variances are (weight·scale + Σ of squares)/χ²(weight + n).
         """
         n, r = self.centres.shape
         own, there = self.sources.reshape(n, -1, r).astype(np.float64), present[:, :, None]
         if settled:
             squares = (there * (own - self.centres[:, None]) ** 2).sum((0, 1))
-            self.spread = (SPREAD * noise + squares) / rng.chisquare(1.0 + present.sum(), r)
-            self.between = (BETWEEN * noise + (self.centres**2).sum(0)) / rng.chisquare(1.0 + n, r)
+            self.spread = (WEIGHT * SPREAD * noise + squares) / rng.chisquare(WEIGHT + present.sum(), r)
+            far = (self.centres**2).sum(0)
+            self.between = (WEIGHT * BETWEEN * noise + far) / rng.chisquare(WEIGHT + n, r)
         precision = present.sum(1)[:, None] / self.spread + 1.0 / self.between
         mean = (there * own).sum(1) / self.spread / precision
         self.centres = mean + rng.standard_normal((n, r)) / np.sqrt(precision)
@@ -106,7 +107,7 @@ class Positions:
 
         c_q ∝ π_c |Λ_c|^½ exp(−½ (x − m_c)ᵀ Λ_c (x − m_c)) with x = (b_q, v_q). Of n targets in a cluster with mean x̄ and
         scatter S, Λ ~ W(ν + n, S_n⁻¹) and m ~ N(n x̄/(1 + n), Λ⁻¹/(1 + n)) with S_n = diag(σ², 1, …) + S + n/(1 + n) x̄ x̄ᵀ
-        and ν = dimensions + 2.
+        and ν = dimensions + FREEDOM.
         """
         if settled:
             points = np.column_stack([offsets, self.targets]).astype(np.float64)
@@ -134,7 +135,7 @@ class Positions:
             scatter[c] += np.einsum("na,nb->ab", own, own) - (1.0 + counts[c]) * np.outer(mean[c], mean[c])
         # Bartlett: Λ = (L⁻ᵀ A)(L⁻ᵀ A)ᵀ with S_n = L Lᵀ; A is lower triangular with χ on its diagonal.
         a = np.tril(rng.standard_normal((k, d, d)), -1)
-        freedom = d + 2.0 + counts[:, None] - np.arange(d)
+        freedom = d + FREEDOM + counts[:, None] - np.arange(d)
         a[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(freedom))
         root = np.linalg.solve(np.linalg.cholesky(scatter).transpose(0, 2, 1), a)
         self.precisions = root @ root.transpose(0, 2, 1)
@@ -162,15 +163,12 @@ class Points(NamedTuple):
     variances: tuple[Floats, Floats]  # of each, (rank,)
 
     @classmethod
-    def of(cls, plan: PositionPlan, n_items: tuple[int, ...], flat: Floats, known: Sequence[Bools]) -> Points:
-        """From what `Positions.flat` gave; ``known`` marks the items of each mode whose labels are known, (n + 1,)."""
-        n, r = n_items[plan.source], plan.rank
-        split = n * plan.n_periods * r
-        own = flat[:split].reshape(n, plan.n_periods, r)
+    def of(cls, sources: tuple[Floats, Bools], targets: tuple[Floats, Bools]) -> Points:
+        """From positions, (n, periods or 1, rank), and whether the labels of these items are known, (n,)."""
+        own, known = sources
         own = np.concatenate([own, own.mean(axis=1, keepdims=True)], axis=1)
-        sources, around = _with_average(own, known[plan.source][:-1])
-        targets, about = _with_average(flat[split:].reshape(-1, r), known[plan.target][:-1])
-        return cls(sources.reshape(-1, r), targets, (around[-1], about))
+        (first, around), (second, about) = _with_average(own, known), _with_average(targets[0][:, 0], targets[1])
+        return cls(first.reshape(-1, first.shape[-1]), second, (around[-1], about))
 
 
 def _with_average(values: Floats, known: Bools) -> tuple[Floats, Floats]:
