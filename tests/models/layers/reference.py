@@ -235,7 +235,7 @@ def draw_layer(problem: LayerProblem, state: ChainState, t: int, rng: np.random.
 
 
 def draw_positions(problem: LayerProblem, state: ChainState, mode: int, rng: np.random.Generator) -> None:
-    """Each x ~ N(A⁻¹h, A⁻¹), A = Σ w g gᵀ/σ² + Λ, h = Σ w (r + g·x) g/σ² + Λ·mean, after what their prior consists of."""
+    """Each x ~ N(A⁻¹h, A⁻¹), A = Σ w g gᵀ/σ² + Λ, h = Σ w (r + g·x) g/σ² + Λ·mean, after their prior."""
     plan, points = problem.positions, state.positions
     source, target = problem.position_codes
     if mode == plan.source:

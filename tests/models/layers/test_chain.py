@@ -11,8 +11,8 @@ import pytest
 from scipy.special import gammaln, ndtr, ndtri
 
 from gingham.models.layers import kernels as kernel
-from gingham.models.layers.chain import Chain, Layout
 from gingham.models.layers import positions
+from gingham.models.layers.chain import Chain, Layout
 from gingham.models.layers.positions import PositionPlan, Positions
 from gingham.models.layers.problem import (
     BASKET,
@@ -31,7 +31,10 @@ PLACED = {"plan": PositionPlan(0, 1, 2, 3, (40.0, 60.0))}
 DATED = {"m": (2, 3), "periods": (40.0, 60.0), "labels": 2}  # clusters of three periods, two classes
 
 
-def tiny(n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), modes=2, seed=0, periods=(), labels=5, plan=None):
+def tiny(
+    n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), modes=2, seed=0, periods=(), labels=5,
+    plan=None,
+):  # fmt: skip
     """A few rows with every kind of layer; priors wide enough for everything to matter."""
     rng = np.random.default_rng(seed)
     pairs = np.sort(rng.choice(n[0] * n[1], rows, replace=False))

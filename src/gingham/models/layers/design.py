@@ -136,8 +136,8 @@ def n_chains_for(problem: LayerProblem, effort: Effort) -> int:
 MANY = 300_000  # rows from which on it is tested whether basket layers help
 OFTEN, ENOUGH = 200, 10_000  # rows per item, and in all, from which on items may have clusters of their own
 LONGER = 2  # chains with such layers settle late: they are so many times longer, and so many times fewer
-# Where labels are classes, positions take the place of such layers. Chains end in different places, and their average is
-# better than each.
+# Where labels are classes, positions take the place of such layers; chains end in different places, and their average
+# is better than each.
 COORDINATES, TARGET_CLUSTERS = 8, 12
 POSITION_CHAINS, POSITION_SWEEPS, POSITION_BURN_IN = 8, 100, 40
 POSITION_ROWS, MOST_PERIODS = 100, 32  # rows of a source in a period, on average

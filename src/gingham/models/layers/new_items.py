@@ -82,9 +82,9 @@ def with_new_items(
     if draws.plan is not None:
         parts = []
         for mode in (draws.plan.source, draws.plan.target):
-            old = draws.positions_of(mode)
-            parts.append(np.zeros((len(old), n_items[mode], *old.shape[2:]), dtype=old.dtype))
-            parts[-1][:, place[mode]] = old
+            known = draws.positions_of(mode)
+            parts.append(np.zeros((len(known), n_items[mode], *known.shape[2:]), dtype=known.dtype))
+            parts[-1][:, place[mode]] = known
         positions = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
     return replace(
         draws,
@@ -99,9 +99,7 @@ def with_new_items(
 
 def draw_new_items(draws: LayerDraws, new: Sequence[Bools], sample: Sample, rng: np.random.Generator) -> LayerDraws:
     """Offsets and clusters of the marked items of each mode, from labelled observations in the draws' numbering."""
-    draws = replace(
-        draws, labels=draws.labels.copy(), offsets=draws.offsets.copy(), positions=draws.positions.copy()
-    )
+    draws = replace(draws, labels=draws.labels.copy(), offsets=draws.offsets.copy(), positions=draws.positions.copy())
     for mode, fresh in enumerate(new):
         rows = fresh[sample.codes[mode]]
         if rows.any():
@@ -120,7 +118,8 @@ def _fold_mode(draws: LayerDraws, mode: int, fresh: Bools, sample: Sample, rng: 
     selves = [t for t, layer in enumerate(draws.layers) if layer.kind == ITEM and layer.source == mode]
     own = [*((t, True) for t in aims), *((t, False) for t in selves)]
     labels = {key: np.zeros(n, dtype=np.int64) for key in own}
-    offset, place = np.zeros(n), np.zeros((n, 0 if draws.plan is None else draws.plan.rank))
+    offset = np.zeros(n)
+    place: Floats = np.zeros((n, 0 if draws.plan is None else draws.plan.rank))
     has_place = draws.plan is not None and mode in (draws.plan.source, draws.plan.target)
     for s in range(draws.n_draws):
         fixed = np.full(len(y), draws.means[s])

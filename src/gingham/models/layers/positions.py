@@ -105,9 +105,9 @@ class Positions:
     def draw_targets_prior(self, offsets: Floats, noise: float, settled: bool, rng: np.random.Generator) -> Prior:
         """Clusters of targets, then the mean and precision of each, once chains have settled.
 
-        c_q ∝ π_c |Λ_c|^½ exp(−½ (x − m_c)ᵀ Λ_c (x − m_c)) with x = (b_q, v_q). Of n targets in a cluster with mean x̄ and
-        scatter S, Λ ~ W(ν + n, S_n⁻¹) and m ~ N(n x̄/(1 + n), Λ⁻¹/(1 + n)) with S_n = diag(σ², 1, …) + S + n/(1 + n) x̄ x̄ᵀ
-        and ν = dimensions + FREEDOM.
+        c_q ∝ π_c |Λ_c|^½ exp(−½ (x − m_c)ᵀ Λ_c (x − m_c)) with x = (b_q, v_q). Of n targets in a cluster with mean x̄
+        and scatter S, Λ ~ W(ν + n, S_n⁻¹) and m ~ N(n x̄/(1 + n), Λ⁻¹/(1 + n)), where ν = dimensions + FREEDOM and
+        S_n = diag(σ², 1, …) + S + n/(1 + n) x̄ x̄ᵀ.
         """
         if settled:
             points = np.column_stack([offsets, self.targets]).astype(np.float64)
