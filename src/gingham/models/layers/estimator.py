@@ -737,7 +737,8 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
     ----------
     n_layers, n_clusters, baskets, side, time, effort, sampler, backend, n_jobs, random_state
         See :class:`LayeredCoClusteringRegressor`. With ``n_clusters="auto"``, where one of two modes has few items with
-        many rows each (senators, questions), a cluster for each of them and four clusters of the other mode are tried.
+        many rows each (senators, questions), positions of the items of both modes are tried instead of layers: each
+        item is a point, one per period of ``time`` for the mode with fewer items, and products of points are added.
     alphabet : sequence, optional
         All classes, of ordered ones in rising order; by default those of the labels.
     ordered : bool
