@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 # Colours of the notebook's theme where it names them (JupyterLab, VS Code); else dark on white, whatever is around.
@@ -38,12 +38,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return f'<table style="{style}"><thead>{head}</thead><tbody>{body}</tbody></table>'
 
 
-def certificate_card(value: float, at_least: bool, text: str, assumptions: Sequence[tuple[str, str]] = ()) -> str:
-    """A guarantee: its number, what it says in plain words, and what it rests on."""
-    first, *rest = [line.strip() for line in text.split("\n") if line.strip()]
-    sign = "≥" if at_least else "≤"
-    body = f'<div style="font-size:22px;margin:.2em 0">{sign} {escape(f"{value:.4g}")}</div>' + paragraph(first)
-    body += "".join(paragraph(line, quiet=True) for line in rest[:2])
-    if assumptions:
-        body += table(["it rests on", ""], [[claim, status] for claim, status in assumptions])
+def certificate_card(
+    value: float,
+    at_least: bool,
+    unit: str,
+    text: str,
+    beside: Mapping[str, float | None],
+    assumptions: Sequence[tuple[str, str]],
+) -> str:
+    """A guarantee: its number with a unit, what it says in plain words, numbers beside it, and what it rests on."""
+    first = text.strip().split("\n")[0]
+    number = escape(f"{'≥' if at_least else '≤'} {value:.4g}")
+    what = f'<span style="font-size:13px;color:{GREY}">{escape(unit)}</span>'
+    body = f'<div style="font-size:22px;margin:.2em 0">{number} {what}</div>' + paragraph(first)
+    known = [[name, f"{number:.4g}"] for name, number in beside.items() if number is not None]
+    body += table(["to compare with", unit], known)
+    body += table(["it rests on", ""], [[claim, status] for claim, status in assumptions])
     return card("Certificate", body)

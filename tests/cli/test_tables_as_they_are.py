@@ -12,6 +12,7 @@ import polars as pl
 import gingham as gg
 
 COLUMNS = ("--axes", "user,movie", "--label", "rating")
+BOARD = ("--clusters", "2", "--beta", "1", "--no-summary", "-q")
 QUICK = ("--effort", "fast", "--no-summary", "-q")
 
 
@@ -79,3 +80,33 @@ def test_sides_have_several_rows_per_item(gingham, tmp_path):
     baskets = pl.DataFrame({"household_id": rng.integers(0, 40, 900), "basket_id": np.arange(900) * 4 // 5})
     baskets.with_columns(product_id=pl.Series(rng.integers(0, 60, 900))).write_csv(tmp_path / "b.csv")
     assert json.loads(gingham("look", tmp_path / "b.csv", "--json").out)["axes"] == ["household_id", "product_id"]
+
+
+def test_a_sentinel_is_no_label_that_fit_proposes(gingham, planted, tmp_path):
+    path, out = tmp_path / "r.csv", tmp_path / "m.gingham"
+    kept = pl.when(pl.int_range(pl.len()) % 4 > 0)
+    planted(300).with_columns(rating=kept.then("rating").otherwise(-9)).write_csv(path)
+    ran = gingham("fit", path, *COLUMNS, *BOARD, "--out", out)
+    words = " ".join(ran.out.split())
+    assert "Does -9 mean that there is no label? Then fit again with --missing -9 --alphabet 1..5." in words
+    assert "With it, the observed labels look like -9,1,2,3,4,5." in words
+    assert "If -9 means that there is none, fit with --missing." in gingham("certify", out, path).err
+    ran = gingham("fit", path, *COLUMNS, *BOARD, "--missing", "-9", "--alphabet", "1..5", "--out", out)
+    assert "Guaranteed with confidence 95%" in ran.out, ran.err
+
+
+def test_only_english_nouns_are_inflected(gingham, planted, tmp_path):
+    path = tmp_path / "noten.csv"
+    planted(300).rename({"user": "Benutzer"}).write_csv(path)
+    words = " ".join(gingham("look", path).out.split())
+    assert "20 ids in 'Benutzer' × 15 movies" in words
+    ran = gingham("fit", path, "--clusters", "2", "--beta", "1", "-q", "--out", tmp_path / "m.gingham")
+    assert "Groups of Benutzer" in ran.out
+    assert "Benutzers" not in ran.out + ran.err
+
+
+def test_heavy_counts_are_predicted_by_their_logarithm(gingham, planted, tmp_path):
+    path = tmp_path / "plays.csv"
+    plays = (pl.col("rating") * 2.5 + pl.int_range(300) / 300).exp().round().cast(pl.Int64)
+    planted(300).with_columns(plays=plays).drop("rating").write_csv(path)
+    assert "--label 'log(plays)'" in gingham("look", path).out

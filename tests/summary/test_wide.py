@@ -77,6 +77,11 @@ def test_counts_take_frames_and_annotated_data():
 def test_a_certificate_is_a_card():
     X, y = gg.from_matrix(WIDE["pandas"], missing="nan")
     model = gg.CoClusteringRegressor(2, alphabet=range(1, 6), random_state=0).fit(X, y)
-    card = gg.certify(model, X, y)._repr_html_()
+    certificate = gg.certify(model, X, y)
+    card = certificate._repr_html_()
+    best = min(np.abs(y - one).mean() for one in range(1, 6))
     assert "Guarantee" in card
     assert "it rests on" in card
+    assert f"≤ {certificate.value:.4g}" in card
+    assert f">{best:.4g}<" in card.split("one constant on these observations")[1]
+    assert "mean absolute loss" in card

@@ -9,6 +9,8 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from gingham.cards import certificate_card
 from gingham.certificates.assumptions import Assumption, given, rests_on
 from gingham.certificates.bounds import THEOREMS, Bound, Theorem, find
@@ -16,8 +18,9 @@ from gingham.certificates.evidence import Evidence
 from gingham.certificates.prices import Complexity
 from gingham.certificates.record import Record, write_certificate
 from gingham.certificates.strata import Strata
-from gingham.certificates.watch import Watch
+from gingham.certificates.watch import Watch, loss_of
 from gingham.core.problem import Posterior
+from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
 
 
@@ -91,7 +94,7 @@ class Certificate:
     terms: Mapping[str, float]
     assumptions: tuple[Assumption, ...]
     worst: float
-    evidence: Evidence | None = field(repr=False)
+    evidence: Evidence | None = field(default=None, repr=False)
     parameters: Mapping[str, float] = field(default_factory=dict)
     loss: str = "loss"
     anytime: bool = False
@@ -245,7 +248,24 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """A card for notebooks."""
-        return certificate_card(self.value, False, self.explain(), [(a.text, a.status) for a in self.assumptions])
+        beside = {
+            "the same predictor on these observations": self.empirical,
+            "one constant on these observations": self._of_constant(),
+            "the largest possible loss": self.worst if isfinite(self.worst) else None,
+        }
+        claims = [(a.text, a.status) for a in self.assumptions]
+        unit = f"mean {self.loss}" if self.bound in ("density", "gain") else f"mean {self.loss} loss"
+        return certificate_card(self.value, False, unit, self.explain(), beside, claims)
+
+    def _of_constant(self) -> float | None:
+        """The loss of the best constant on the labels that were certified; None where they are not known."""
+        if self.record is None or self.record.y is None:
+            return None
+        y, facts = np.asarray(self.record.y), dict[str, Any](self.record.facts())
+        try:
+            return loss_of(facts["loss"]).of_constant(y, checked_weights(self.record.sample_weight, len(y)))
+        except GinghamError:  # a loss that only the program that certified it knows
+            return None
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""

@@ -8,9 +8,8 @@ from gingham.arrays import Floats
 from gingham.cards import certificate_card
 from gingham.certificates import bounds
 from gingham.certificates.assumptions import given, rests_on
-from gingham.certificates.bounds import LossDistribution
+from gingham.certificates.bounds import LossDistribution, checked_delta
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_delta
 from gingham.certificates.divergence import relative_entropy
 from gingham.errors import GinghamError
 
@@ -42,7 +41,9 @@ class ClusterCertificate:
     def _repr_html_(self) -> str:
         """A card for notebooks."""
         claims = [(a.text, a.status) for a in self.risk.assumptions]
-        return certificate_card(self.value, False, self.explain(), claims)
+        beside = {"on the observed objects": self.risk.empirical, "if the views were independent": self.chance}
+        unit = "of new objects contradict a cluster"
+        return certificate_card(self.value, False, unit, self.explain(), beside, claims)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as a page shows them: those of the risk, with the whole explanation."""
@@ -102,7 +103,6 @@ def certify_clusters(
         terms={"weights KL(Q‖P)": divergence, **found.price},
         assumptions=(given("objects"), given("clusters fixed")),
         worst=1.0,
-        evidence=None,
         parameters=found.parameters,
         loss="contradiction",
         reference=reference,

@@ -131,6 +131,24 @@ class StatedLoss:
         """(loss − low)/range of each row, between 0 and 1."""
         return scaled_losses(self.losses(y, y_pred), self.cell)
 
+    def of_constant(self, y: AnyArray, weights: Floats | None = None) -> float:
+        """The mean loss of the best single answer for all rows: what a predictor has to beat.
+
+        Of numbers these are the mean and the quantiles in steps of .05.
+        """
+        values, at = np.unique(np.asarray(y), return_inverse=True)
+        shares = np.bincount(at, weights) / (len(at) if weights is None else np.sum(weights))
+        if self.cell.answers == "distribution":
+            letters, floor = self._letters, self.cell.smoothing / self._letters.size
+            mixed = floor + (1 - self.cell.smoothing) * np.bincount(letters.encode(values), shares, letters.size)
+            return float(shares @ self.losses(values, np.tile(mixed, (len(values), 1))))
+        if self._between:
+            upto = np.searchsorted(np.cumsum(shares), np.linspace(0.05, 0.95, 19))
+            answers = np.append(values[np.minimum(upto, len(values) - 1)], values @ shares)
+        else:
+            answers = self._letters.values
+        return min(float(shares @ self.losses(values, np.full(len(values), one))) for one in answers)
+
     def _of_numbers(self, y: Floats, codes: AnyArray | None, guesses: Floats) -> Floats:
         low, high = self.ends
         room = ROUNDING * (high - low) / 4  # of a loss, which may be a square
@@ -284,6 +302,8 @@ def between_labels(table: Floats, numbers: Floats, codes: AnyArray, guesses: Flo
 def as_numbers(values: AnyArray, what: str) -> Floats:
     """One finite number per row."""
     try:
+        if np.asarray(values).dtype.kind in "cmM":  # numpy would drop the imaginary part, or count nanoseconds
+            raise TypeError
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise GinghamError(f"A {what} is no number; for names use loss='zero-one' and alphabet=.") from None

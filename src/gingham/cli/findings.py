@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from gingham.errors import GinghamError
 if TYPE_CHECKING:
     import polars as pl
 
+    from gingham.arrays import Floats
     from gingham.cli.tables.adapter import FitTask
     from gingham.summary.values import Cluster
 
@@ -23,8 +25,8 @@ def guarantee(task: FitTask, model: Any) -> dict[str, Any]:
         return {}
     wide = model._record.wide
     if task.options.alphabet is None and task.options.bounds is None and not (wide and wide.steps):
-        option, value = to_state(task.table[str(model._record.label)])
-        return {"refusal": "There is no guarantee yet, because the possible labels were not stated.", option: value}
+        asked = to_state(task.table[str(model._record.label)])
+        return {"refusal": "There is no guarantee yet, because the possible labels were not stated.", **asked}
     from gingham.cli.tables.adapter import TableSource, opened
     from gingham.cli.tables.arguments import CertificateRequest
     from gingham.summary.measure import in_unit, unit_of
@@ -41,17 +43,31 @@ def guarantee(task: FitTask, model: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def to_state(labels: pl.Series) -> tuple[str, str]:
-    """What a certificate needs to be told of labels, as far as they show it: an option and its value."""
+def to_state(labels: pl.Series) -> dict[str, str]:
+    """What a certificate needs to be told of labels, as far as they show it: an option and its value.
+
+    A label that may stand for a missing one comes with the options of a fit without it.
+    """
+    import narwhals as nw
     import numpy as np
 
-    from gingham.cli.tables.labelled_rows import label_values
-    from gingham.summary.look import SCALE, proposed_alphabet, proposed_bounds
+    from gingham.summary.look import SCALE, Facts, proposed_alphabet, proposed_bounds, short_exact
 
-    values = np.unique(label_values(labels.drop_nulls()))
-    if values.dtype.kind not in "biuf" or len(values) <= SCALE:
-        return "--alphabet", proposed_alphabet(values)
-    return "--bounds", proposed_bounds(float(values[0]), float(values[-1]))
+    one = Facts.of(labels.name, nw.from_native(labels, series_only=True))
+    if one.kind != "number":
+        return {"--alphabet": proposed_alphabet(np.array(one.texts))}
+
+    def proposed(values: Floats) -> dict[str, str]:
+        if len(values) <= SCALE:
+            return {"--alphabet": proposed_alphabet(values)}
+        return {"--bounds": proposed_bounds(float(values[0]), float(values[-1]))}
+
+    found = proposed(one.values)
+    if one.sentinel is None:
+        return found
+    rest = proposed(one.values[one.values != one.sentinel])
+    said = [f"--missing {short_exact(one.sentinel)}", *(f"{option} {value}" for option, value in rest.items() if value)]
+    return {**found, "sentinel": short_exact(one.sentinel), "without": " ".join(said)}
 
 
 def show(model: Any, facts: dict[str, Any], sure: dict[str, Any], file: str, as_json: bool) -> None:
@@ -88,17 +104,13 @@ def show_groups(model: Any, out: str) -> None:
     summary = model.summary_
     said = (finding(summary, model._record.label or model._record.weight), summary.verdict, summary.distilled)
     console.paragraphs("\n" + " ".join(part for part in said if part))
-    for side, k in zip(summary.sides, summary.size):
+    for at, (side, k) in enumerate(zip(summary.sides, summary.size)):
         groups = side.cut(k)
         if k < 2:
             continue
+        other = summary.sides[1 - at].name if len(summary.sides) == 2 else ""
         rows = [
-            (
-                number,
-                one.name,
-                one.size,
-                ", ".join(apart(one)),
-            )
+            (number, one.name, one.size, ", ".join(apart(one, other)))
             for number, one in enumerate(groups[:MOST_GROUPS], start=1)
         ]
         console.grid(f"Groups of {plural(side.name)}", ["", "group", plural(side.name), "set apart by"], rows)
@@ -106,12 +118,13 @@ def show_groups(model: Any, out: str) -> None:
             console.paragraphs(f"and {k - MOST_GROUPS} more:\n  {join(['gingham', 'describe', out])}\n")
 
 
-def apart(group: Cluster) -> list[str]:
-    """What sets a group apart, besides the items that it is named after."""
+def apart(group: Cluster, other: str) -> list[str]:
+    """What sets a group apart, besides the items that it is named after; a number is said with its side."""
     from gingham.models.questions import signed
 
-    items = [signed(mark) for mark in group.distinctive if mark.item not in group.name]
-    return [*map(str, group.facts[:1]), *items[:MOST_ITEMS]]
+    marks = [mark for mark in group.distinctive if mark.item not in group.name][:MOST_ITEMS]
+    named = (replace(mark, item=f"{other} {mark.item}") if mark.item.isdigit() else mark for mark in marks)
+    return [*map(str, group.facts[:1]), *map(signed, named)]
 
 
 def show_next(out: str, file: str, sure: dict[str, Any]) -> None:
@@ -121,13 +134,13 @@ def show_next(out: str, file: str, sure: dict[str, Any]) -> None:
     )
     if "at_most" in sure:
         console.paragraphs(f"To see the assumptions of the guarantee:\n  {join(['gingham', 'certify', out, file])}")
-    for option, scale in (
-        ("--alphabet", "The observed labels look like {}"),
-        ("--bounds", "The observed labels lie within {}"),
-    ):
+    if sentinel := sure.get("sentinel"):
+        console.paragraphs(f"Does {sentinel} mean that there is no label? Then fit again with {sure['without']}.")
+    seem = "With it, the" if sentinel else "The"
+    for option, scale in (("--alphabet", "look like"), ("--bounds", "lie within")):
         if value := sure.get(option):
             command = join(["gingham", "certify", out, file, option, value])
             console.paragraphs(
-                f"{scale.format(value)}. If these are all possible labels, this command prints a guarantee:\n  "
-                f"{command}"
+                f"{seem} observed labels {scale} {value}. If these are all possible labels, this command prints a "
+                f"guarantee:\n  {command}"
             )

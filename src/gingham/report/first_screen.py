@@ -43,9 +43,8 @@ def noun_of(label: str, measure: str) -> str:
         return "pair"
     if not label.isalpha() or label == "label":
         return "count" if measure == "lift" else "entry"
-    if label.endswith("ies"):
-        return f"{label[:-3]}y"
-    return label[:-1] if label.endswith("s") and not label.endswith(("ss", "us", "is")) else label
+    singulars = (label.removesuffix(ending) + last for ending, last in (("ies", "y"), ("es", ""), ("s", "")))
+    return next((one for one in singulars if one != label and plural(one) == label), label)
 
 
 # what the data is

@@ -372,14 +372,8 @@ class Facts:
     @property
     def sentinel(self) -> float | None:
         """A number apart from a scale that may stand for a missing label: −1, 0 in many rows, 99 or 999."""
-        values = self.values
-        if len(values) < 3:
-            return None
-        low, second, last, high = values[0], values[1], values[-2], values[-1]
-        often = float((self.numbers == 0).mean())
-        if low < 0 <= second or (low == 0 and second >= 1 and often >= ZEROS and self.n_values <= SCALE):
-            return float(low)
-        return float(high) if high in (99, 999, 9999) and high > 5 * abs(last) else None
+        often = float((self.numbers == 0).mean()) if len(self.numbers) else 0.0
+        return sentinel_of(self.values, often >= ZEROS and self.n_values <= SCALE)
 
     @property
     def heavy(self) -> bool:
@@ -388,6 +382,11 @@ class Facts:
             return False
         middle = float(np.median(self.numbers))
         return float(self.numbers.max()) > HEAVY * middle and float(self.numbers.mean()) > 1.5 * middle
+
+    @property
+    def logarithm(self) -> str:
+        """Its logarithm as ``--label`` names it; log1p takes zeros."""
+        return f"{'log' if self.values[0] > 0 else 'log1p'}({self.name})"
 
     def role(self, many: bool) -> str:
         """What the column seems to hold; ``many`` says that it is one of many."""
@@ -468,6 +467,16 @@ def short(value: float) -> str:
 
 
 # proposals
+
+
+def sentinel_of(values: Floats, many_zeros: bool = False) -> float | None:
+    """The one of the different numbers, in order, that may stand for a missing label; None where none stands apart."""
+    if len(values) < 3:
+        return None
+    low, second, last, high = (float(values[at]) for at in (0, 1, -2, -1))
+    if (low < 0 <= second and -low != high) or (low == 0 and second >= 1 and many_zeros):
+        return low
+    return high if high in (99, 999, 9999) and high > 5 * abs(last) else None
 
 
 def proposed_alphabet(values: AnyArray) -> str:
@@ -726,7 +735,7 @@ def look_survey(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: d
 def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said: Said) -> Found:
     axes, findings = (said.axes, []) if said.axes is not None else sides(frame, facts, roles, said)
     if (lacking := what_lacks(axes, facts, roles, said)) is not None:
-        return Found(None, findings, [lacking])
+        return Found(None, [], [lacking])
     label, role = (said.label, roles[said.label]) if said.label else label_of(facts, roles, [*axes, *said.columns])
     if said.weight is not None and said.label is None:
         label, role = said.weight, "count"
@@ -749,9 +758,8 @@ def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said
         listed = np.array(one.texts) if role == "label" else one.values
         if role == "number" and one.sentinel is None and one.heavy:  # a model of it would be worse than its median
             numbers = np.log(one.values) if one.values[0] > 0 else np.log1p(one.values)
-            name = f"{'log' if one.values[0] > 0 else 'log1p'}({label})"
-            choice = choice._replace(label=name, reason=f"{choice.reason} Its logarithm is predicted.")
-            others = [(why, other._replace(label=name)) for why, other in others]
+            choice = choice._replace(label=one.logarithm, reason=f"{choice.reason} Its logarithm is predicted.")
+            others = [(why, other._replace(label=one.logarithm)) for why, other in others]
             advice.append(
                 f"{label!r} has a heavy tail: half of the values are at most {short(float(np.median(one.numbers)))}, "
                 f"and the largest is {short(one.values[-1])}. A few rows would dominate the fit; their "
@@ -805,6 +813,8 @@ def chosen(
         return choice, [("For recommendations:", Choice("ranking", axes))]
     if role == "count" and len(axes) == 2 and weight is None:
         choice = Choice("cooccurrence", axes, weight=label, reason=because("cooccurrence", f"{label!r} holds counts"))
+        if facts[label].heavy:
+            return choice, [("To predict its logarithm:", Choice("layered", axes, facts[label].logarithm))]
         return choice, [("To predict the number itself:", Choice("layered", axes, label))]
     what, n_rows, one = {"label": "classes", "rating": "ratings"}.get(role, "numbers"), frame.shape[0], facts[label]
     far = float(np.abs(one.values).max(initial=0.0)) > FARTHEST

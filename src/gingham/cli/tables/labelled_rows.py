@@ -25,11 +25,12 @@ from gingham.cli.tables.columns import (
     without_missing,
 )  # fmt: skip
 from gingham.data import Alphabet, Bounds, Mode, Sample
-from gingham.data.sample import checked_weights, taken, tuples, whole_counts
+from gingham.data.draws import taken, whole_counts
+from gingham.data.sample import checked_weights, tuples
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate, suggestion
 from gingham.models.fit_record import Measured
-from gingham.summary.look import proposed_alphabet, proposed_bounds, short_exact
+from gingham.summary.look import proposed_alphabet, proposed_bounds, sentinel_of, short_exact
 from gingham.summary.measure import FEW_ROWS, FOLDS, SHARE, baselines, errors_of, folds_of
 from gingham.summary.values import MODEL, Errors, Relation
 
@@ -298,18 +299,20 @@ class LabelSpace:
 def _proposal(known: Alphabet) -> str:
     """What to say of the possible labels, as it is then taken."""
     listed = proposed_alphabet(known.values)
+    apart = sentinel_of(known.values) if known.numeric else None
+    asked = "" if apart is None else f"If {short_exact(apart)} means that there is none, fit with --missing. "
     if not listed:
         return "Fit with all of them stated: --alphabet."
     filled = np.setdiff1d(parse_alphabet(listed, not known.numeric), known.values)
     if len(filled):  # the model has to know them as well
         exact = ",".join(short_exact(value) if known.numeric else str(value) for value in known.values.tolist())
         return (
-            f"If no labels but {exact} are possible, state this with --alphabet {exact}; if they are {listed}, fit "
-            f"with --alphabet {shlex.quote(listed)}."
+            f"{asked}If no labels but {exact} are possible, state this with --alphabet {exact}; if they are {listed}, "
+            f"fit with --alphabet {shlex.quote(listed)}."
         )
     return (
-        f"If no labels but {listed} are possible, state this with --alphabet {shlex.quote(listed)}; if there are more, "
-        "fit with all of them."
+        f"{asked}If no labels but {listed} are possible, state this with --alphabet {shlex.quote(listed)}; if there "
+        "are more, fit with all of them."
     )
 
 

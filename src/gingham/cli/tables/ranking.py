@@ -13,9 +13,10 @@ from gingham.cli.tables.adapter import Facts, FitTask, Opened, TableSource
 from gingham.cli.tables.arguments import CertificateRequest, PredictOptions
 from gingham.cli.tables.columns import id_pairs, need_columns
 from gingham.cli.tables.kinds import Kind
-from gingham.data.sample import fresh_seed
+from gingham.data.draws import fresh_seed
 from gingham.errors import GinghamError
 from gingham.models.fit_record import FitRecord
+from gingham.models.ranking.fit import MEMBERS
 
 
 def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
@@ -29,7 +30,7 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
         **adapter.facts_of_fit(kind, model),
         "axes": dict(zip(options.axes, (len(model.users_), len(model.items_)))),
         "pairs_taken": int(model.baskets_.taken.nnz),
-        "weights": dict(zip(("boards", "items", "factors"), model.selection_["settings"]["weights"])),
+        "weights": dict(zip(MEMBERS, model.selection_["settings"]["weights"])),
     }
 
 

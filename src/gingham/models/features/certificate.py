@@ -50,9 +50,12 @@ class UnobservedCertificate:
 
     def _repr_html_(self) -> str:
         """A card for notebooks."""
-        return certificate_card(
-            self.value, self.n_labelled is None, self._claim, [(text, "given") for text in ASSUMPTIONS]
-        )
+        informs = self.n_labelled is None
+        unit = "nats about a new feature" if informs else "of the values are wrong"
+        other = "random clusters seem to tell" if informs else "the most frequent value among those asked"
+        beside = {f"on the {self.n_features} held-out features": self.empirical, other: self.chance}
+        claims = [(text, "given") for text in ASSUMPTIONS]
+        return certificate_card(self.value, informs, unit, self._claim, beside, claims)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as a page shows them."""
