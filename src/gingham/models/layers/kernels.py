@@ -678,11 +678,11 @@ def draw_positions(
             z[a] = t / lower[a, a]
             change[a] = f4(z[a]) - own[item, a]
             own[item, a] = f4(z[a])
-        for e in range(indptr[item], indptr[item + 1]):
-            other, moved = u8(others[e]), f4(0)
+        for place in range(indptr[item], indptr[item + 1]):
+            other, moved = u8(others[place]), f4(0)
             for a in range(d):
                 moved += features[other, a] * change[a]
-            residual[u8(rows[e])] -= moved
+            residual[u8(rows[place])] -= moved
 
 
 @njit(cache=True, **FAST)
