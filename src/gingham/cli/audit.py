@@ -56,6 +56,13 @@ def audit(
 
     No model is needed, only a table with labels and predictions that were made without them. All that is said holds
     together with confidence 1 − delta.
+
+    Examples
+    --------
+    gingham audit predictions.csv --label rating --prediction ours --prediction theirs --alphabet 1..5
+    gingham audit predictions.csv --label y --prediction p --bounds 0,1 --loss quadratic --groups user --strata age
+        --ids user,item --time at -o audit.html
+    gingham audit hidden.csv --ids user,item --lists ours.csv --lists theirs.csv --at 20
     """
     from gingham.data.table_files import read_table
 

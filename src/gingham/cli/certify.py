@@ -86,6 +86,12 @@ def certify(
     training rows where a theorem covers it. --progressive refits the model on a growing part of the rows and tests it
     on the next ones; this certifies a predictor that consists of these fits (--save-predictor). All certificates that
     are printed hold simultaneously. Views and features are certified on held-out objects and features.
+
+    Examples
+    --------
+    gingham certify model.gingham ratings.csv
+    gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --population 943,1682 --json
+    gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5
     """
     if labels is None and file is None:
         raise GinghamError("Name the table after the model, or give clusters of another program with --labels.")

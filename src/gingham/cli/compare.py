@@ -39,6 +39,11 @@ def compare(
     """Say which of two models is better on rows that neither has learned from, and for which groups, with proof.
 
     The groups are those of the first model.
+
+    Examples
+    --------
+    gingham compare ours.gingham theirs.gingham held-out.csv --alphabet 1..5
+    gingham compare ours.gingham theirs.gingham hidden-pairs.csv --at 20 --plot who-wins.png
     """
     from gingham.cli.table_files import table_for
     from gingham.models.base import load

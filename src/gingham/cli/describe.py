@@ -31,7 +31,14 @@ def describe(
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """List the groups of a model: names, sizes, distinctive and typical items, facts."""
+    """List the groups of a model: names, sizes, distinctive and typical items, facts.
+
+    Examples
+    --------
+    gingham describe model.gingham
+    gingham describe model.gingham --size 5,4 --items --out items.csv
+    gingham describe model.gingham --size all --items
+    """
     from gingham.cli.table_files import write_table
     from gingham.cli.tables.arguments import parse_numbers
 

@@ -74,6 +74,16 @@ def fit(
     """Fit a model to a table and save it. What is not given is decided from the data.
 
     gingham look shows beforehand how the columns would be understood.
+
+    Examples
+    --------
+    gingham fit ratings.csv
+    gingham fit ratings.csv --axes user,movie --label rating
+    gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 --alphabet
+        1..5 --out model.gingham
+    gingham fit edges.csv --model graph --axes from,to --clusters 10
+    gingham fit ratings.csv --model joint --axes user,movie --label rating -r movie,genre=has:genres.csv
+    zcat votes.csv.gz | gingham fit - --axes member,bill --label vote --json
     """
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")

@@ -53,7 +53,16 @@ def recommend(
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """Rank what each user does not have yet, with scores and reasons; or list the best partners of an item."""
+    """Rank what each user does not have yet, with scores and reasons; or list the best partners of an item.
+
+    Examples
+    --------
+    gingham recommend model.gingham --users 17,23 -n 10
+    gingham recommend model.gingham --all --out lists.parquet
+    gingham recommend model.gingham --basket 'beer,nuts'
+    gingham recommend model.gingham --users 17 --items beer --page page.html
+    gingham recommend model.gingham Fargo --data ratings.csv
+    """
     if of is not None and item is not None and of != item:
         raise GinghamError(f"Two items are named, {of!r} and {item!r}: name one per command.")
     item = of if item is None else item

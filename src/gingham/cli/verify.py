@@ -27,7 +27,12 @@ def verify(
     ],
     data: Annotated[str, typer.Argument(help="The rows that were certified, a CSV file."), Reads()],
 ) -> None:
-    """Recompute a certificate: print "verified" (exit code 0) or what differs (exit code 1)."""
+    """Recompute a certificate: print "verified" (exit code 0) or what differs (exit code 1).
+
+    Examples
+    --------
+    gingham verify c.json model.gingham ratings.csv
+    """
     from gingham import verify as checker
 
     with TemporaryDirectory() as folder:

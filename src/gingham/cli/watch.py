@@ -48,6 +48,11 @@ def watch(
     Rows are evidence in the order in which they stand, each once: with --state a table may grow from run to run, or
     each run may bring its own rows; those that were counted before are passed over or refused. The exit code is 0 while
     the promise holds, and 3 once it has ended, with proof.
+
+    Examples
+    --------
+    gingham watch c.json predictor.gingham new.csv --state watch.json
+    gingham watch c.json predictor.gingham new.csv --state watch.json --json --plot evidence.png
     """
     from gingham.certificates.watch import Watch
     from gingham.models.base import load
