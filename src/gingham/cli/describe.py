@@ -66,6 +66,6 @@ def read_model(name: str) -> Persistent:
         raise GinghamError(f"{name!r} holds a model without groups to describe.")
     if not has_summary(fitted):
         raise GinghamError(
-            f"{name!r} has no summary with named groups. gingham fit writes one unless it is called with --no-summary."
+            f"{name!r} has no summary with named groups. gingham fit writes one unless --no-summary is given."
         )
     return fitted
