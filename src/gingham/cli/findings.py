@@ -7,7 +7,6 @@ from shlex import join
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import polars as pl
 
 from gingham.arrays import Floats
@@ -53,7 +52,7 @@ def to_state(labels: pl.Series) -> dict[str, str]:
     """
     one = Facts.of(labels.name, nw.from_native(labels, series_only=True))
     if one.kind != "number":
-        return {"--alphabet": proposed_alphabet(np.array(one.texts))}
+        return {"--alphabet": proposed_alphabet(labels.drop_nulls().unique().to_numpy())}
 
     def proposed(values: Floats) -> dict[str, str]:
         if len(values) <= SCALE:

@@ -91,8 +91,8 @@ def fit(
             missing=missing, time=time, degree_correction=degree_correction, directed=directed,
         )  # fmt: skip
         task, folded = read_task(file, format, wanted, wide, relation or [])
-        task = replace(task, side=facts_about(task, side or [], "--side"))
-        facts_of = facts_about(task, info or []) if summary else {}
+        about = facts_about(task, info or []) if summary else {}
+        task = replace(task, side=facts_about(task, side or [], "--side"), info=about)
         began = perf_counter()
         fitted, facts = fit_with_checkpoint(task, out, resume, checkpoint_every, phase)
         if summary and not fitted.interrupted_:
@@ -101,7 +101,7 @@ def fit(
                 with small_products(task.table.height), warnings.catch_warnings():
                     if not json:  # the end of this command says it
                         warnings.filterwarnings("ignore", "No structure was found")
-                    fitted._made_readable(facts_of or None)
+                    fitted._made_readable(about or None)
             except GinghamError as refusal:
                 console.say_note(f"The model file contains no named groups. {refusal}")
         phase.begin("saving")

@@ -55,6 +55,7 @@ class FitTask:
     arguments: Mapping[str, Any] = field(default_factory=dict)  # to the estimator's fit, as far as it knows them
     further: Mapping[Relation, LabelledTable] = field(default_factory=dict)  # for kinds that take several tables
     side: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # properties of items to predict with
+    info: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # titles of items and facts about them
 
     def accepted_by(self, function: Callable[..., object], but: tuple[str, ...] = ()) -> Facts:
         """Those of the arguments that a function takes."""
