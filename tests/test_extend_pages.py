@@ -69,7 +69,8 @@ def captioned_blocks(name: str) -> list[tuple[str, str]]:
 
 def copy_of_the_project(folder: Path) -> None:
     for part in ("src", "tests"):
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        # with what was compiled already; files that another process is writing at this moment are left out
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.tmp.*", "*.pyc.*"))
     shutil.copy(ROOT / "pyproject.toml", folder)
 
 

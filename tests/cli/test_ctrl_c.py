@@ -13,11 +13,15 @@ from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.files import checkpoint_of
 from gingham.fitting.checkpoints import CheckpointFile
 from model_files import contents
-from model_kinds import write_tables
+from model_kinds import DISTILLED, write_tables
 
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint
 INTERRUPTED = 130  # the exit code where there is no model yet
-AUTO = {"graph": ["--starts", "4"], "cooccurrence": ["--clusters", "auto"]}
+AUTO = {
+    "graph": ["--starts", "4"],
+    "cooccurrence": ["--clusters", "auto"],
+    **{kind: ["--no-summary"] for kind in DISTILLED},
+}
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.
 STAGES = {
     "coclustering": ["--clusters", "auto", "--starts", "2", "--objective", "certificate"],

@@ -30,6 +30,7 @@ def measured(model, table) -> tuple[list, dict]:
 def test_the_error_is_that_of_the_same_model_without_the_rows(gingham, ratings, tmp_path, kind, holdout):
     out = tmp_path / "m.gingham"
     options = (*AXES, "--model", kind, "--clusters", "2,2", *holdout)
+    options += ("--members", "3") if kind == "committee" else ()
     facts = json.loads(gingham("fit", ratings, *options, "--out", out, "--json").out)
     model, table = gg.load(out), pl.read_csv(ratings)
     parts, kept = measured(model, table)

@@ -122,7 +122,8 @@ def test_measured_labels(tmp_path):
         assert here.score(table.select("user", "movie"), table["rating"]) > 0.5
 
 
-def test_an_option_that_a_kind_does_not_know_is_refused(gingham, cases, tmp_path):
-    ran = gingham("fit", cases["layered"].file, *TUPLES, "--model", "layered", "--starts", 3, "-o", tmp_path / "m")
+@pytest.mark.parametrize("option", ["--starts", "--members"])
+def test_an_option_that_a_kind_does_not_know_is_refused(gingham, cases, option, tmp_path):
+    ran = gingham("fit", cases["layered"].file, *TUPLES, "--model", "layered", option, 3, "-o", tmp_path / "m")
     assert ran.code == 2
-    assert "no use for --starts" in ran.err
+    assert f"no use for {option}" in ran.err

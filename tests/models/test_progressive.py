@@ -106,6 +106,7 @@ def test_every_draw_is_tested_once_by_a_member_that_has_not_seen_it():
     fits = [set(seen) for kind, seen in Recorder.log if kind == "fit"]
     tests = [set(rows) for kind, rows in Recorder.log if kind == "predict"]
     assert [len(seen) for seen in fits] == [112, 140, 155, 170, 185]
+    assert [set(one.seen_) for one in (certificate.model.pilot_, *certificate.model.members_)] == fits
     for seen, tested in zip(fits, tests):
         assert not seen & tested
     assert fits[1] == fits[0] | tests[0]  # the first member has learned the whole warm-up
@@ -167,7 +168,7 @@ def test_a_seed_is_drawn_afresh_and_recorded():
     again = gg.certify_progressive(Recorder(), X, y, alphabet=STARS, random_state=int(first.parameters["seed"]))
     assert again.value == first.value
     assert any("drawn afresh" in a.text and a.status == "checked" for a in first.assumptions)
-    assert any("chosen without a look" in a.text and a.status == "given" for a in again.assumptions)
+    assert any("chosen without looking" in a.text and a.status == "given" for a in again.assumptions)
 
 
 def test_arrival_keeps_the_order():

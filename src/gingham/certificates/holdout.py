@@ -18,9 +18,16 @@ from scipy.special import logsumexp, softmax
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows, given
-from gingham.certificates.bounds import GRID, Bound, LossDistribution, find
+from gingham.certificates.bounds import (
+    GRID,
+    Bound,
+    LossDistribution,
+    checked_candidates,
+    checked_delta,
+    find,
+    log_inverse,
+)
 from gingham.certificates.certificate import Certificate, of_bound
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.evidence import Evidence, continuous_distribution, distribution_on_alphabet
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import (
@@ -47,16 +54,9 @@ from gingham.certificates.strata import (
 )
 from gingham.core.problem import Offsets, Posterior, find_posterior
 from gingham.data import Bounds
+from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.fit_rows import FitRows, share_of_copies
-from gingham.data.sample import (
-    Sample,
-    checked_labels,
-    checked_weights,
-    need_unmasked,
-    recorded_seed,
-    rows_of_draws,
-    whole_counts,
-)
+from gingham.data.sample import Sample, checked_labels, checked_weights, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 
 UNSEEN = given("not fitted on these")
@@ -203,7 +203,6 @@ def _of_catalogue(stated: StatedLoss, values: Floats, propensity: Propensity, te
         terms={"confidence and candidates": price, "grid of ν": log(len(GRID))},
         assumptions=(chosen, UNSEEN, stated.statement),
         worst=low + width,
-        evidence=None,
         loss=stated.name,
         text="Covered is the mean over all pairs of the catalogue, each as likely as the others. With probability at "
         "least 1 − δ it is at most the largest r with mean over ν of Π (1 − X_t(r)/ν) ≤ 1/δ, "
@@ -625,7 +624,6 @@ def _cross_fitted(
         terms={"union over folds": log(len(numbers)), "grid and confidence, mean of the folds": float(np.mean(prices))},
         assumptions=(given("independent"), *drawn_rows(weights), given("folds"), stated.statement),
         worst=parts[0].worst,
-        evidence=None,
         loss=parts[0].loss,
         text="With probability at least 1 − δ every member's loss is below the log-wealth bound on its own fold, "
         f"with δ/K each; {who} loses at most the average{' (Jensen)' if convex else ''}.",

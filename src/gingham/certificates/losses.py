@@ -303,6 +303,8 @@ def between_labels(table: Floats, numbers: Floats, codes: AnyArray, guesses: Flo
 def as_numbers(values: AnyArray, what: str) -> Floats:
     """One finite number per row."""
     try:
+        if np.asarray(values).dtype.kind in "cmM":  # numpy would drop the imaginary part, or count nanoseconds
+            raise TypeError
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise GinghamError(f"A {what} is no number; for names use loss='zero-one' and alphabet=.") from None

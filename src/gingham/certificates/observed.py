@@ -15,8 +15,9 @@ from gingham.certificates.assumptions import Assumption, checked, drawn_rows, gi
 from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.adapt import check_order, id_columns
+from gingham.data.draws import whole_counts
 from gingham.data.fit_rows import numbers_of_rows, repeated_share
-from gingham.data.sample import checked_labels, sample_kind, tuples, whole_counts
+from gingham.data.sample import checked_labels, sample_kind, tuples
 from gingham.engine.place import Work
 from gingham.engine.project import STEP_BYTES, row_blocks
 from gingham.engine.threads import over_blocks

@@ -91,7 +91,7 @@ def certify(
         raise GinghamError("Name the table after the model, or give clusters of another program with --labels.")
     if mix is not None and strata is None:
         raise GinghamError("--mix needs strata: add --strata known/new or --strata COLUMN.")
-    from gingham.certificates.confidence import checked_delta
+    from gingham.certificates.bounds import checked_delta
     from gingham.cli.table_files import open_model
     from gingham.cli.tables import guarantees
     from gingham.cli.tables.arguments import CertificateRequest, column_names, parse_bounds, parse_population

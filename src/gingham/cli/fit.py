@@ -45,6 +45,7 @@ def fit(
     clusters: options.Clusters = None,
     loss: options.Loss = None,
     effort: options.Effort = None,
+    members: options.Members = None,
     merges: options.Merges = None,
     degree_correction: options.DegreeCorrection = None,
     directed: options.Directed = None,
@@ -87,8 +88,9 @@ def fit(
             axes=() if axes is None else column_names(axes, "--axes"), label=label, model=model, weight=weight,
             merges=merges, clusters=clusters, loss=loss, effort=effort, beta=beta, alphabet=alphabet,
             ordered=ordered, bounds=parse_bounds(bounds), objective=objective, solver=solver, n_init=starts,
-            max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
-            missing=missing, time=time, degree_correction=degree_correction, directed=directed,
+            n_members=members, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start,
+            drop_missing=drop_missing, missing=missing, time=time,
+            degree_correction=degree_correction, directed=directed,
         )  # fmt: skip
         task, folded = read_task(file, format, wanted, wide, relation or [])
         about = facts_about(task, info or []) if summary else {}

@@ -180,6 +180,7 @@ Effort = Annotated[
         "between fast and default."
     ),
 ]
+Members = Annotated[int | None, of_model(help="For committees: number of members; 20 by default.", min=1)]
 Starts = Annotated[
     int | None,
     advanced(help="Number of random starts; the best is kept. The default depends on the model.", min=1),

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host, vstack
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, nearest, on_host, vstack
 from gingham.cells import CellModel
 from gingham.cells.losses import ZeroOne, cell_from_state, cell_state
 from gingham.data import Bounds, Features, Mode, OneHot, Sample
@@ -318,12 +318,6 @@ class Offsets:
             result[rows, below] += share * (1.0 - above)
             result[rows, np.minimum(below + 1, len(numbers) - 1)] += share * above
         return np.asarray(result) if isinstance(distribution, np.ndarray) else beside(result, distribution)
-
-
-def nearest(values: Floats, numbers: Floats) -> Ints:
-    """The position of the nearest of increasing numbers, for each value, where the values lie."""
-    found: Any = namespace(values).searchsorted(beside((numbers[1:] + numbers[:-1]) / 2, values), values)
-    return found.astype(np.int32) if isinstance(found, np.ndarray) else found.int()
 
 
 @savable

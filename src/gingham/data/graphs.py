@@ -1,6 +1,6 @@
-"""Graphs: the observed pairs of one mode met twice (hypergraphs: more often), and how any form of a graph becomes them.
+"""Graphs as observed pairs of nodes (in hypergraphs, sets of nodes), and the readers of every form of a graph.
 
-Sparse and dense matrices, networkx, edge lists, frames and hyperedges are read; absent pairs are counted, never listed.
+Sparse and dense matrices, networkx graphs, edge lists and frames are read. Absent pairs are counted, never listed.
 """
 
 from __future__ import annotations
@@ -71,11 +71,7 @@ class PairSample(Sample):
 
     def take(self, rows: AnyArray) -> PairSample:
         """Only the given rows of the list; absent pairs are left behind."""
-        part = super().take(rows)
-        return PairSample(
-            part.modes, part.codes, part.labels, part.alphabet, part.label_codes, part.weights,
-            directed=self.directed, complete=False, weighted=self.weighted,
-        )  # fmt: skip
+        return replace(super().take(rows), complete=False)
 
     def fit_rows(self) -> FitRows:
         return FitRows.of(self, symmetric=not self.directed, complete=self.complete)
@@ -457,7 +453,7 @@ def _mode(nodes: Ids | None, n: int) -> Mode:
 
 
 def _objects(values: list[Any]) -> AnyArray:
-    """An array of ids: numbers or strings where all are alike, objects otherwise."""
+    """An array of ids: of numbers or strings if all have one type, of objects otherwise."""
     kinds = {type(value) for value in values}
     column = np.empty(len(values), dtype=object)
     column[:] = values

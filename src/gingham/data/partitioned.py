@@ -77,8 +77,11 @@ class PartitionedTable:
             raise GinghamError("The labels of a table on a cluster are a column of it: give its name as y.")
         return cls(X, Names((), label, weight), client)
 
-    def frames(self) -> tuple[list[Future[IntoDataFrame]], int]:
-        """Futures of frames, each with its own items of the first axis, and how many groups they may form."""
+    def frames(self, shuffled: bool = True) -> tuple[list[Future[IntoDataFrame]], int]:
+        """Futures of frames, and how many groups they may form.
+
+        Each frame has its own items of the first axis, unless they are not ``shuffled``.
+        """
         parts: Any = [self.source] if isinstance(self.source, str | PathLike) else self.source
         if isinstance(parts, list | tuple) and is_path(parts):
             parts = _read_paths([fspath(path) for path in parts])
@@ -86,7 +89,7 @@ class PartitionedTable:
             need_columns(list(parts.columns), [name for name in self.names[1:] if name])
             (first, *_) = self.names.among(list(parts.columns)).axes or ("",)
             need_columns(list(parts.columns), [first])
-            parts = parts.shuffle(on=first).to_delayed()
+            parts = (parts.shuffle(on=first) if shuffled else parts).to_delayed()
         # Tasks are tied to no worker: one that comes back after all were lost would not be given tied ones.
         return list(self.client.compute(list(parts))), max(1, sum(self.client.nthreads().values()))
 

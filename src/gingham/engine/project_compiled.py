@@ -52,8 +52,11 @@ def padded(assign: Floats, dtype: npt.DTypeLike | None = None) -> tuple[Floats, 
         table[start:stop, :m] = assign[start:stop]
         table[start:stop, m:] = 0
 
-    n_threads = available_threads() if table.nbytes > COPY_BYTES else 1
-    spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
+    if table.nbytes > COPY_BYTES:
+        n_threads = available_threads()
+        spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
+    else:
+        copy(0, n)
     return table.reshape(-1), stride
 
 

@@ -277,17 +277,14 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
         vectors = _spectral(problem, relation, sums, rank, rng) if rank and len(factor) > 1 else []
         for position, mode in enumerate(factor):
             weights[mode] = weights[mode] + sums[position].counts
-            columns[mode] += [1.5 * _means(sums[position]), *vectors[position : position + 1]]
+            of = sums[position]
+            means = _scaled(of.shrunken, of.noise, of.spread / max(float(of.counts.sum()), 1e-300))
+            columns[mode] += [1.5 * means, *vectors[position : position + 1]]
     found = []
     for known, parts, weight in zip(problem.structure.modes, columns, weights):
         nothing = np.zeros((known.n_items, 1))  # of a mode that stands in no relation
         found.append((hstack(parts), weight + 1.0) if parts else (nothing, nothing[:, 0] + 1.0))
     return found
-
-
-def _means(of: ItemSums) -> Floats:
-    """Shrunken means of the items, (n_items, r), of spread 1 where they differ by more than chance."""
-    return _scaled(of.shrunken, of.noise, of.spread / max(float(of.counts.sum()), 1e-300))
 
 
 def _spectral(
@@ -354,7 +351,9 @@ class Contrasts:
         xp = namespace(like)
         basis = beside(rng.standard_normal((self.shape[1], min(rank + spare, *self.shape))), like)
         for _ in range(rounds):
-            basis, _ = xp.linalg.qr(self.transposed_times(self.times(basis)))
+            product = self.times(basis)
+            transposed = vstack([self._block(j, self.position, r, product) for j, r in self.blocks])
+            basis, _ = xp.linalg.qr(transposed)
         # Of a matrix as narrow as this the triangle has the values and the small rotation.
         wide, triangle = xp.linalg.qr(self.times(basis))
         left, values, within = xp.linalg.svd(triangle)
@@ -369,10 +368,6 @@ class Contrasts:
             total = total + self._block(self.position, j, r, vectors[first:last])
             first = last
         return total
-
-    def transposed_times(self, vectors: Floats) -> Floats:
-        """The transposed matrix times vectors (n_items, m)."""
-        return vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
 
     def square(self) -> float:
         """Σ_e w_e (response_e − a_x − a_j)² over all blocks: the sum of squared entries where no pair is met twice."""

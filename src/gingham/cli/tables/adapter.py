@@ -43,7 +43,11 @@ if TYPE_CHECKING:
 
 Facts = dict[str, Any]  # lines of a summary: plain values by name
 LabelledTable = tuple[str, pl.DataFrame]  # the column of labels, and the table
-SPOKEN = {"n_init": "starts", "max_iter": "max-iter"}  # parameters by the names of their options
+SPOKEN = {
+    "n_init": "starts",
+    "n_members": "members",
+    "max_iter": "max-iter",
+}  # parameters by the names of their options
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +163,8 @@ def check(kind: Kind, options: FitOptions) -> None:
     for name in (*kind.unused, *(OF_GRAPHS if kind.name != "graph" else ())):
         if getattr(options, name) != getattr(plain, name):
             raise GinghamError(f"--model {kind.name} has no use for --{name.replace('_', '-')}: remove it.")
+    if options.n_members is not None and not kind.member:
+        raise GinghamError(f"--model {kind.name} has no use for --members: remove it.")
     if kind.has_relations:
         parse_named_clusters(options.clusters, options.axes)
     else:

@@ -42,6 +42,7 @@ class FitOptions:
     n_init: int | None = None
     max_iter: int | None = None
     effort: str | None = None
+    n_members: int | None = None  # of a committee
     holdout: float | None = None  # share of rows (objects, features, tokens) set aside; each kind has its default
     seed: int = 0
     cold_start: bool = False

@@ -163,7 +163,7 @@ def show_comparison(found: Audit) -> None:
     title = f"{found.measure} of {whole.first} less that of {whole.second}"
     console.grid(title, header, [row("everywhere", found.n_rows, whole)])
     for name, parts in found.parts.items():
-        rows = [row(one.part, one.n, one.difference) for one in parts]
+        rows = [row(one.part, one.n, one) for one in parts]
         if len(rows) > 2 * LISTED:
             rows = [*rows[:LISTED], ["…", *[""] * 5], *rows[-LISTED:]]
         if rows:

@@ -50,8 +50,8 @@ from gingham.cli.tables.labelled_rows import (
 )  # fmt: skip
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Mode
+from gingham.data.draws import fresh_seed
 from gingham.data.fit_rows import repeated_share
-from gingham.data.sample import fresh_seed
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT
 from gingham.fitting.interruption import interrupted
@@ -84,7 +84,8 @@ def estimator(kind: Kind, task: FitTask, labels: LabelOptions, relations: tuple[
     """An unfitted estimator with all that was said, by the names of its parameters."""
     options = task.options
     if kind.member:
-        return models.Committee(estimator(KINDS[kind.member], task, labels), random_state=options.seed)
+        size = {} if options.n_members is None else {"n_members": options.n_members}
+        return models.Committee(estimator(KINDS[kind.member], task, labels), **size, random_state=options.seed)
     said: dict[str, Any] = {"alphabet": labels.alphabet, "loss": labels.loss, "beta": options.beta}
     if options.effort is not None:
         said["effort"] = options.effort
@@ -406,8 +407,8 @@ def certificates(
     Progressive tests, which fit the model anew several times, come first where they were asked for, and where nothing
     else has tested it. All share δ, so that what is shown holds together.
     """
+    from gingham.certificates.bounds import checked_delta
     from gingham.certificates.certify import certify
-    from gingham.certificates.confidence import checked_delta
 
     delta, model = checked_delta(request.delta), at.model
     repeated_share(rows.sample(at.modes))  # copies may be on both sides of what is set aside

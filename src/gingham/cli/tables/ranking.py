@@ -14,7 +14,7 @@ from gingham.cli.tables.arguments import CertificateRequest, PredictOptions
 from gingham.cli.tables.columns import id_pairs, need_columns
 from gingham.cli.tables.kinds import Kind
 from gingham.data import Mode
-from gingham.data.sample import fresh_seed
+from gingham.data.draws import fresh_seed
 from gingham.errors import GinghamError
 from gingham.models.fit_record import FitRecord
 from gingham.models.ranking.fit import MEMBERS

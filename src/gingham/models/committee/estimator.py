@@ -19,8 +19,9 @@ from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
+from gingham.data.draws import Part, rows_of_draws, whole_counts
 from gingham.data.partitioned import PartitionedTable
-from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
+from gingham.data.sample import checked_weights, tuples
 from gingham.data.sources import opened
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
