@@ -48,8 +48,8 @@ def watch(
 
     Examples
     --------
-    gingham watch c.json predictor.gingham new.csv --state watch.json
-    gingham watch c.json predictor.gingham new.csv --state watch.json --json --plot evidence.png
+    gingham watch c.json predictor.gingham new.csv --state watch.state
+    gingham watch c.json predictor.gingham new.csv --state watch.state --json --plot evidence.png
     """
     from gingham.certificates.watch import Watch
     from gingham.cli.tables import guarantees
