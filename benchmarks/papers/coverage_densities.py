@@ -13,7 +13,7 @@ import numpy as np
 import statements
 from coverage_problems import DELTA, Tally
 
-from gingham.certificates import certify
+from gingham.certificates import certify, papers
 from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.density import certify_tree_density
 from gingham.certificates.divergence import relative_entropy
@@ -88,7 +88,7 @@ def balls(law: Law, observed: np.ndarray, assigns: list[np.ndarray], name: str, 
     seen, true = law.cells(observed, assigns), law.cells(law.p, assigns)
     gap = relative_entropy(seen.ravel(), true.ravel())
     price = sum(sum(partition_exact(q).values()) for q in assigns)
-    tally.above("theorem-2", name, gap, statements.theorem2(price, seen.size, n, DELTA).value)
+    tally.above("theorem-2", name, gap, papers.theorem2(price, seen.size, n, DELTA).value)
     tally.above("type ball, exact constant", name, gap, (price + ln_shtarkov(seen.size, n) - log(DELTA)) / n)
     tally.above("broken: type ball without KL and δ", name, gap, ln_shtarkov(seen.size, n) / n)
     cells, items = statements.theorem11(assigns, n, DELTA)
@@ -134,9 +134,9 @@ def densities(law: Law, n_samples: int, seed: int) -> Tally:
                 true = float(-(law.p.ravel() @ density.log_density(everywhere)))
                 tally.above("density", name, true, certificate.value)
         flat, p = observed.ravel(), law.p.ravel()
-        ball = statements.theorem5(len(p), law.n_observations, DELTA).value
+        ball = papers.theorem5(len(p), law.n_observations, DELTA).value
         tally.above("theorem-5", "no choice", relative_entropy(flat, p), ball)
-        stated = statements.theorem6(flat, ball)
+        stated = papers.theorem6(flat, ball)
         code = float(-(p @ np.log((flat + stated.gamma) / (1 + stated.gamma * len(p)))))
         tally.note("theorem-6 with theorem-5", "no choice", not stated.lower - 1e-12 <= code <= stated.upper + 1e-12)
     return tally

@@ -1,4 +1,4 @@
-"""The papers' statements that nobody would certify with, reproduced: what the coverage study measures.
+"""The papers' statements that nobody would certify with: what the coverage study measures beside those of the package.
 
 P0: Seldin and Tishby 2010. P3: Pelckmans and Hardoon.
 """
@@ -6,8 +6,7 @@ P0: Seldin and Tishby 2010. P3: Pelckmans and Hardoon.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import inf, log, sqrt
+from math import log, sqrt
 
 import numpy as np
 from scipy.special import xlogy
@@ -15,20 +14,9 @@ from scipy.special import xlogy
 from gingham.arrays import Floats
 from gingham.certificates.bounds import log_inverse, whole
 from gingham.certificates.divergence import entropy, kl_upper
-from gingham.certificates.papers import Statement
+from gingham.certificates.papers import Statement, phi, psi, renyi
 from gingham.certificates.prices import partition_papers
 from gingham.errors import RefusedCertificate
-
-
-def psi(epsilon: float) -> float:
-    """ψ(ε) = √(ε/2) ln[(1 + √(ε/2))/√(ε/2)] (P0 Theorem 6)."""
-    root = sqrt(epsilon / 2)
-    return root * log((1 + root) / root) if root > 0 else 0.0
-
-
-def phi(epsilon: float) -> float:
-    """φ(ε) = ψ(ε) + ln(1 + √(ε/2)) (P0 Theorem 6)."""
-    return psi(epsilon) + log(1 + sqrt(epsilon / 2))
 
 
 def theorem11(
@@ -104,48 +92,6 @@ def theorem11_joint(assigns: Sequence[Floats], n: int, delta: float) -> Statemen
     return Statement(
         sum(terms.values()) / n, terms, "P0 Theorem 11, eq. (31)", "The printed proof has a gap: no guarantee."
     )
-
-
-def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
-    """P0 Theorem 2: KL(p̂_Q(z)‖p_Q(z)) ≤ ε = [KL + (|Z| − 1) ln(N + 1) + ln 1/δ]/N."""
-    n = whole(n)
-    terms = {"KL(Q‖P)": complexity, "(|Z|-1)·ln(N+1)": (size - 1) * log(n + 1), "ln 1/δ": -log(delta)}
-    return Statement(sum(terms.values()) / n, terms, "P0 Theorem 2, eq. (2)")
-
-
-def theorem5(size: int, n: int, delta: float) -> Statement:
-    """P0 Theorem 5 (distribution of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
-    return replace(theorem2(0.0, size, n, delta), reference="P0 Theorem 5")
-
-
-@dataclass(frozen=True)
-class Smoothed:
-    """What P0's Theorem 6 says of a smoothed distribution."""
-
-    gamma: float
-    upper: float
-    lower: float
-
-
-def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
-    """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
-
-    Read under KL(p̂‖p) ≤ ε for the distribution itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
-    """
-    root = sqrt(epsilon / 2)
-    size = len(p_hat)
-    h = float(entropy(np.asarray(p_hat, dtype=np.float64)))
-    upper = h + root * log(size) + phi(epsilon)
-    lower = h - root * log(size) - psi(epsilon)
-    return Smoothed(root / size, upper, lower)
-
-
-def renyi(posterior: Floats, prior: Floats) -> float:
-    """P3 Proposition 1: ln Σ Q²/P, which is never below KL(Q‖P) (the Rényi divergence of order 2)."""
-    q, p = np.asarray(posterior, dtype=np.float64), np.asarray(prior, dtype=np.float64)
-    if (p[q > 0] <= 0).any():
-        return inf
-    return log(float((q[q > 0] ** 2 / p[q > 0]).sum()))
 
 
 def explanatory_power(weights: Floats, memberships: Floats, prior: Floats, delta: float) -> Statement:

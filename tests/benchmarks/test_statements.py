@@ -1,4 +1,4 @@
-"""The papers' statements that only the coverage study uses, by hand on small numbers."""
+"""The papers' statements by hand on small numbers."""
 
 import sys
 from math import log, sqrt
@@ -14,13 +14,14 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "papers"))
 import statements
 
 from gingham import RefusedCertificate
+from gingham.certificates import papers
 from gingham.certificates.divergence import relative_entropy
 
 
 def test_theorems_2_and_5_by_hand():
-    statement = statements.theorem2(3.0, 4, 99, 0.05)
+    statement = papers.theorem2(3.0, 4, 99, 0.05)
     assert statement.value == pytest.approx((3 + 3 * log(100) + log(20)) / 99)
-    assert statements.theorem5(4, 99, 0.05).value == pytest.approx((3 * log(100) + log(20)) / 99)
+    assert papers.theorem5(4, 99, 0.05).value == pytest.approx((3 * log(100) + log(20)) / 99)
 
 
 def test_theorem11_by_hand():
@@ -36,9 +37,9 @@ def test_theorem_12_by_hand():
     rows, columns, n = np.eye(2)[[0, 0, 1, 1]], np.eye(2)[[0, 1, 1]], 5000
     table = np.array([[0.2, 0.05, 0.05], [0.1, 0.1, 0.05], [0.02, 0.13, 0.1], [0.08, 0.02, 0.1]])
     cells, margins = rows.T @ table @ columns, (table.sum(1), table.sum(0))
-    papers = 4 * log(2) + 2 * log(4) + (log(3) + 2 * log(3 / 2)) + 2 * log(3)  # Σ n·I + m ln n
+    price = 4 * log(2) + 2 * log(4) + (log(3) + 2 * log(3 / 2)) + 2 * log(3)  # Σ n·I + m ln n
     share = log(3 / 0.05)
-    radii = [(papers + 3 * log(n + 1) + share) / n, (3 * log(n + 1) + share) / n, (2 * log(n + 1) + share) / n]
+    radii = [(price + 3 * log(n + 1) + share) / n, (3 * log(n + 1) + share) / n, (2 * log(n + 1) + share) / n]
     psi = [sqrt(r / 2) * log((1 + sqrt(r / 2)) / sqrt(r / 2)) for r in radii]
     phi = [p + log(1 + sqrt(r / 2)) for p, r in zip(psi, radii)]
     information = float((cells * np.log(cells / np.outer(cells.sum(1), cells.sum(0)))).sum())
@@ -53,7 +54,7 @@ def test_theorem_12_by_hand():
 def test_theorem6_brackets_every_code_length_in_the_ball(size, epsilon, seed):
     rng = np.random.default_rng(seed)
     p_hat = rng.dirichlet(np.ones(size))
-    statement = statements.theorem6(p_hat, epsilon)
+    statement = papers.theorem6(p_hat, epsilon)
     smooth = (p_hat + statement.gamma) / (1 + statement.gamma * size)
     for _ in range(20):
         p = rng.dirichlet(np.full(size, 0.7))
@@ -74,7 +75,7 @@ def test_theorem11_joint_says_that_it_is_no_guarantee():
 def test_renyi_is_never_below_kl(size, seed):
     rng = np.random.default_rng(seed)
     q, p = rng.dirichlet(np.full(size, 0.5)), rng.dirichlet(np.ones(size))
-    assert statements.renyi(q, p) >= relative_entropy(q, p) - 1e-12
+    assert papers.renyi(q, p) >= relative_entropy(q, p) - 1e-12
 
 
 def test_explanatory_power():
@@ -85,4 +86,4 @@ def test_explanatory_power():
     assert statement.value > 1 / 3
     with pytest.raises(RefusedCertificate, match="n ≥ 8"):
         statements.explanatory_power(uniform, memberships[:5], uniform, 0.05)
-    assert statements.renyi([0.5, 0.5], [1.0, 0.0]) == float("inf")
+    assert papers.renyi([0.5, 0.5], [1.0, 0.0]) == float("inf")

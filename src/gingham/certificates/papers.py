@@ -1,18 +1,21 @@
-"""The papers' statements that models report beside their certificates, each with its terms and corrections.
+"""The papers' own statements, each with its terms and corrections.
 
-P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P4: Krupka and Tishby 2005. P0's Theorems 1, 7 and 13 and the
-tree bound (51) are certificates like any other (``bounds``); statements that no model reports are reproduced in
-benchmarks/papers/statements.py.
+P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P3: Pelckmans and Hardoon. P4: Krupka and Tishby 2005. P0's
+Theorems 1, 7 and 13 and the tree bound (51) are certificates like any other (``bounds``); Theorems 11 and 12 and (31)
+are reproduced in benchmarks/papers/statements.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import ceil, exp, log, sqrt
+from dataclasses import dataclass, field, replace
+from math import ceil, exp, inf, log, sqrt
 
+import numpy as np
+
+from gingham.arrays import Floats
 from gingham.certificates.bounds import log_inverse, whole
-from gingham.certificates.divergence import kl_upper
+from gingham.certificates.divergence import entropy, kl_upper
 from gingham.errors import GinghamError
 
 
@@ -24,6 +27,59 @@ class Statement:
     terms: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
     caveat: str = ""  # what to keep in mind; empty when the statement holds as it stands
+
+
+def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 2: KL(p̂_Q(z)‖p_Q(z)) ≤ ε = [KL + (|Z| − 1) ln(N + 1) + ln 1/δ]/N."""
+    n = whole(n)
+    terms = {"KL(Q‖P)": complexity, "(|Z|-1)·ln(N+1)": (size - 1) * log(n + 1), "ln 1/δ": log_inverse(delta)}
+    return Statement(sum(terms.values()) / n, terms, "P0 Theorem 2, eq. (2)")
+
+
+def theorem5(size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 5 (distribution of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
+    return replace(theorem2(0.0, size, n, delta), reference="P0 Theorem 5")
+
+
+def psi(epsilon: float) -> float:
+    """ψ(ε) = √(ε/2) ln[(1 + √(ε/2))/√(ε/2)] (P0 Theorem 6)."""
+    root = sqrt(epsilon / 2)
+    return root * log((1 + root) / root) if root > 0 else 0.0
+
+
+def phi(epsilon: float) -> float:
+    """φ(ε) = ψ(ε) + ln(1 + √(ε/2)) (P0 Theorem 6)."""
+    return psi(epsilon) + log(1 + sqrt(epsilon / 2))
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """What P0's Theorem 6 says of a smoothed distribution."""
+
+    gamma: float
+    upper: float
+    lower: float
+
+
+def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
+    """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
+
+    Read under KL(p̂‖p) ≤ ε for the distribution itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
+    """
+    root = sqrt(epsilon / 2)
+    size = len(p_hat)
+    h = float(entropy(np.asarray(p_hat, dtype=np.float64)))
+    upper = h + root * log(size) + phi(epsilon)
+    lower = h - root * log(size) - psi(epsilon)
+    return Smoothed(root / size, upper, lower)
+
+
+def renyi(posterior: Floats, prior: Floats) -> float:
+    """P3 Proposition 1: ln Σ Q²/P, which is never below KL(Q‖P) (the Rényi divergence of order 2)."""
+    q, p = np.asarray(posterior, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    if (p[q > 0] <= 0).any():
+        return inf
+    return log(float((q[q > 0] ** 2 / p[q > 0]).sum()))
 
 
 def quantised(

@@ -10,14 +10,14 @@ from scipy import sparse
 from gingham.data.adapt import check_counts
 from gingham.data.sample import need_unmasked
 
-Counts = sparse.csr_array | sparse.coo_array  # of two sides, of more
+Counts = sparse.csr_array | sparse.coo_array  # two sides are a matrix; more are a tensor
 CountsT = TypeVar("CountsT", sparse.csr_array, sparse.coo_array)
 
 
 def count_tensor(X: Any, model: str) -> sparse.coo_array:
-    """Counts of more than two sides from a dense or a sparse array, without stored zeros, in the order of their cells.
+    """Counts of more than two sides from a dense or a sparse array, in the order of their cells, without stored zeros.
 
-    What is no count is refused by its place.
+    Entries that are no counts are refused, and the message names their cell.
     """
     need_unmasked(X, "X")
     if hasattr(X, "coords"):

@@ -195,7 +195,7 @@ class Walk:
         while self.step > SMALLEST_STEP:
             q = softmax((1.0 - self.step) * old + self.step * target, axis=1)
             moved, after = attempt(replace(posterior, assign=(q,)))
-            if total(after, factor) < below:
+            if objective_at(after, factor) < below:
                 self.step = min(1.0, 1.5 * self.step)
                 return moved, after
             self.step /= 2.0
@@ -203,8 +203,8 @@ class Walk:
         return posterior, before
 
 
-def total(objective: Objective, factor: float) -> float:
-    """F where β is raised by a factor."""
+def objective_at(objective: Objective, factor: float) -> float:
+    """F(Q, β) with β multiplied by a factor, which the schedule sets."""
     return factor * objective.betas[0] * objective.losses[0] + objective.information[0]
 
 
@@ -292,7 +292,7 @@ class Damped(SoftSolver):
             posterior = walk.shaken(problem, posterior, factor, self.schedule.noise)
             before = problem.objective(posterior)
             cost = factor * problem.betas[0] * gradient(posterior, sample, backend)
-            below = total(before, factor) if self.safeguard else np.inf
+            below = objective_at(before, factor) if self.safeguard else np.inf
             return walk.move(posterior, before, cost, lambda q: answered(problem, q, backend), below, factor)
 
         return sweep
@@ -564,7 +564,7 @@ class Iclust(SoftSolver):
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             before = valued(posterior)[1]
             cost = -factor * problem.betas[0] * _gradient(posterior.assign[0], weights, rest)
-            return walk.move(posterior, before, cost, valued, total(before, factor), factor)
+            return walk.move(posterior, before, cost, valued, objective_at(before, factor), factor)
 
         return sweep
 
