@@ -120,10 +120,8 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
     least, most = cell.beta_factors
     boards: list[tuple[Problem, Posterior]] = []
     for factor in (f for f in FACTORS if least <= f <= most):
-        problem, stage = (
-            replace(problem, betas=(factor * middle,)),
-            checkpoint.stage(f"beta/{factor:g} times the noise"),
-        )
+        problem = replace(problem, betas=(factor * middle,))
+        stage = checkpoint.stage(f"beta/{factor:g} times the noise")
         if boards:
             solver = replace(solver, schedule=Constant())
         else:
