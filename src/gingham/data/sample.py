@@ -715,6 +715,10 @@ class Sample:
             order[among] = rows[np.lexsort((self.labels[rows], joint[rows]))]
         return order
 
+    def of_items(self, mode: int, chosen: Bools) -> Sample:
+        """The observations of some items of a mode, (n_items,) marks."""
+        return self.take(chosen[self.codes[mode]])
+
     def fit_rows(self) -> FitRows:
         """A sketch of these observations, by which a model that has learned from them knows them again."""
         return FitRows.of(self)

@@ -362,9 +362,9 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
     for number in range(9):
         if number == 4:  # some rows do not count for a while, as where the noise is found
             counted = np.where(held, 0.0, 1.0 if problem.weights is None else problem.weights)
-            chain.count_rows(counted)
+            chain.leave_out(held)
         if number == 6:
-            chain.count_rows(problem.weights)
+            chain.leave_out(None)
         counts = replace(problem, weights=counted) if 4 <= number < 6 else problem
         reference.sweep(counts, state, generators[0])
         chain.sweep()
@@ -378,7 +378,8 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
         np.testing.assert_allclose(copy.cell_variances, state.cell_variances, rtol=1e-4)
         left = state.latent - reference.effect(problem, state)
         np.testing.assert_allclose(chain.residual.cpu().numpy(), left, atol=2e-5)
-        np.testing.assert_allclose(chain.effects(np.arange(3)), (state.latent - left)[:3], atol=2e-5)
+        if 4 <= number < 6:
+            np.testing.assert_allclose(chain.effects(), (state.latent - left)[held], atol=2e-5)
     assert torch.is_tensor(chain.residual)
 
 

@@ -20,7 +20,7 @@ def related_views(n=120, widths=(6, 9, 7), shared=3, seed=0):
     return [hidden @ rng.normal(size=(shared, d)) + 0.7 * rng.normal(size=(n, d)) + 2.0 for d in widths]
 
 
-def fitted(views, solver, kernel="linear", params=None, ridge=0.1, k=4, method=multiview.PAIRWISE):
+def fitted(views, solver, kernel="linear", params=None, ridge=0.1, k=4, method=multiview.pairwise):
     representations = represent(views, as_kernels(kernel, params, len(views)), solver)
     found = solve(representations, [ridge] * len(views), k, 0, method)
     functions = [r.score_function(own) for r, own in zip(representations, found.coefficients)]
@@ -66,7 +66,7 @@ def test_the_printed_regularisation_finds_no_consensus():
     assert np.linalg.norm(alpha + beta) < 0.2 * np.linalg.norm(alpha - beta)
 
 
-@pytest.mark.parametrize("method", [multiview.PAIRWISE, multiview.CORRELATED])
+@pytest.mark.parametrize("method", [multiview.pairwise, multiview.correlated])
 def test_both_solvers_find_the_same_scores(method):
     views = related_views()
     _, exact = fitted(views, "exact", method=method)
@@ -129,7 +129,7 @@ def test_wide_sparse_views_by_products_only(monkeypatch):
     for f, g, view in zip(exact.functions, other.functions, views):
         np.testing.assert_allclose(g(view)[:, 0], f(view)[:, 0], atol=0.05)
     with pytest.raises(GinghamError, match="needs narrow views"):
-        fitted(views, "primal", method=multiview.CORRELATED)
+        fitted(views, "primal", method=multiview.correlated)
 
 
 def test_ridge_regression_by_conjugate_gradients(monkeypatch):
@@ -167,7 +167,7 @@ def test_no_convergence_falls_back_to_the_dense_solver(monkeypatch):
 def test_two_view_kernel_cca_has_pairs_of_opposite_eigenvalues():
     """Two views: the leading eigenvalue is the largest regularised correlation, found by an SVD of its own."""
     ridge = 0.1
-    representations, shared = fitted(related_views()[:2], "exact", method=multiview.CORRELATED, ridge=ridge)
+    representations, shared = fitted(related_views()[:2], "exact", method=multiview.correlated, ridge=ridge)
     roots = []
     for r in representations:
         d, u = eigh(r.gram)

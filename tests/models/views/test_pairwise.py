@@ -266,11 +266,12 @@ def test_bad_requests_get_a_sentence():
         fit.mrr(GOOD[:2])
 
 
-def test_single_precision_chooses_as_double(monkeypatch):
+@pytest.mark.parametrize("kind", MODELS)
+def test_single_precision_chooses_as_double(kind, monkeypatch):
     views = related(450, 3)
-    single = gg.PairwiseClusterAnalysis(2, random_state=0).fit(views)
+    single = kind(2, random_state=0).fit(views)
     monkeypatch.setattr(heldout, "SINGLE_FROM", 451)
-    double = gg.PairwiseClusterAnalysis(2, random_state=0).fit(views)
+    double = kind(2, random_state=0).fit(views)
     assert single.choice_.counts == double.choice_.counts == (2,)
     assert not np.array_equal(single.choice_.correlations, double.choice_.correlations)  # it was in single precision
     np.testing.assert_allclose(single.choice_.correlations, double.choice_.correlations, atol=1e-4)

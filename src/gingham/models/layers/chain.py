@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Bools, Floats, Ints
 from gingham.engine.files import by_blocks, gathered, room
 from gingham.lazy import lazy_module
 from gingham.models.layers.problem import BASKET, ChainState, LayerPlan, LayerProblem, inner_cuts
@@ -114,13 +114,8 @@ class Chain:
             self.none if basket.is_itself else basket.contents(labels, padded(layer.n_token_clusters))
             for basket, labels, layer in zip(baskets, state.tokens, problem.layers)
         ]
-        # Padded to the width of the tables; the state's cells are views of them.
-        self.cells = [np.zeros((padded(len(g)), padded(g.shape[1])), dtype=np.float32) for g in state.cells]
-        for padding, cells in zip(self.cells, state.cells):
-            padding[: len(cells), : cells.shape[1]] = cells
+        self._load_cells(state)
         sizes = [problem.n_items[layer.source] * w for layer, w in zip(problem.layers, self.layout.widths)]
-        for t, (padding, cells) in enumerate(zip(self.cells, state.cells)):
-            state.cells[t] = padding[: len(cells), : cells.shape[1]]
         most = [max(map(len, labels), default=0) for labels in (state.targets, state.tokens)]
         self.uniforms = [np.empty(size, dtype=np.float32) for size in (*most, problem.n_rows)]
         self.table, self.stats, self.work = np.zeros((3, 2 * max(sizes, default=0)), dtype=np.float32)
@@ -129,6 +124,13 @@ class Chain:
             lambda rows: (latent[rows] - self.effect(rows)).astype(np.float32), problem.n_rows, problem.codes
         )
         self.spare: Floats = room(problem.n_rows, np.float32, problem.codes)
+
+    def _load_cells(self, state: ChainState) -> None:
+        """Cells padded to the width of the tables; the state's cells are views of them."""
+        self.cells = [np.zeros((padded(len(g)), padded(g.shape[1])), dtype=np.float32) for g in state.cells]
+        for t, (padding, cells) in enumerate(zip(self.cells, state.cells)):
+            padding[: len(cells), : cells.shape[1]] = cells
+            state.cells[t] = padding[: len(cells), : cells.shape[1]]
 
     # checkpoints
 
@@ -170,13 +172,21 @@ class Chain:
             f += pull[codes[layer.source], state.targets[t][codes[layer.target]]]
         return f
 
-    def count_rows(self, weights: Floats | None) -> None:
-        """Use these weights from now on, (N,) in the order of the problem; 0 for rows that do not count."""
+    def draw(self) -> ChainState:
+        """The whole present draw."""
+        return self.state
+
+    def leave_out(self, held: Bools | None) -> None:
+        """Draw without some rows from now on, (N,) marks in the order of the problem; with all where it is None."""
+        self.left_out = np.zeros(0, dtype=np.int64) if held is None else np.flatnonzero(held)
+        self._count_rows(self.problem.weights if held is None else np.where(held, 0.0, self.problem.counts))
+
+    def _count_rows(self, weights: Floats | None) -> None:
         self.layout = self.layout.with_weights(self.problem, weights)
 
-    def effects(self, rows: Ints) -> Floats:
-        """f of some rows, between sweeps."""
-        return (self.state.latent[rows] - self.residual[rows]).astype(np.float64)
+    def effects(self) -> Floats:
+        """f of the rows that are left out, between sweeps."""
+        return (self.state.latent[self.left_out] - self.residual[self.left_out]).astype(np.float64)
 
     def add_below(self, effects: Floats, below: Floats) -> None:
         """Add P(y ≤ value) of rows with these effects to ``below``, (rows, K − 1)."""
@@ -225,14 +235,13 @@ class Chain:
         precisions = 1.0 / state.noise, 1.0 / state.offset_variances[kind]
         normals = self.rng.standard_normal(len(offsets), dtype=np.float32)
         kernel.draw_offsets(ends, self.residual, order.weights, *precisions, normals, offsets)
-        state.offset_variances[kind] = self._variance(
-            offsets, problem.priors.offset_weight, problem.offset_variance(kind)
-        )
+        squares = float(np.square(offsets, dtype=np.float64).sum())  # not by BLAS, which would start threads of its own
+        self._draw_offset_variance(kind, squares, len(offsets))
 
-    def _variance(self, values: Floats, weight: float, scale: float) -> float:
-        """v ~ (weight·scale + Σ values²)/χ²(weight + n)."""
-        squares = float(np.square(values, dtype=np.float64).sum())  # not by BLAS, which would start threads of its own
-        return (weight * scale + squares) / float(self.rng.chisquare(weight + values.size))
+    def _draw_offset_variance(self, kind: int, squares: float, n: int) -> None:
+        """v ~ (weight·scale + Σ b²)/χ²(weight + n)."""
+        weight, scale = self.problem.priors.offset_weight, self.problem.offset_variance(kind)
+        self.state.offset_variances[kind] = (weight * scale + squares) / float(self.rng.chisquare(weight + n))
 
     def _draw_mean(self) -> None:
         problem, state = self.problem, self.state
@@ -241,8 +250,12 @@ class Chain:
         precision = count / state.noise + prior
         centre = ((total + count * state.mean) / state.noise + prior * problem.center) / precision
         new = float(centre + self.rng.standard_normal() / np.sqrt(precision))
-        self.residual -= np.float32(new - state.mean)
+        self._shift(new - state.mean)
         state.mean = new
+
+    def _shift(self, change: float) -> None:
+        """Take a change of the mean out of the residuals."""
+        self.residual -= np.float32(change)
 
     def _totals(self) -> tuple[float, float]:
         """Σ w and Σ w r of all rows."""
@@ -262,7 +275,7 @@ class Chain:
         if not mine:
             return
         shares, normals, freedom = self._random_numbers(mine)
-        precision, priors, residual = 1.0 / state.noise, problem.priors, self.residual
+        precision, residual = 1.0 / state.noise, self.residual
         weights, indptr, targets = order.weights, order.indptr, order.targets
         before: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
         source, sources, width = mine[0][1].source, order.sources[mine[0][1].source], widths[mine[0][0]]
@@ -286,10 +299,20 @@ class Chain:
                 normals[at, :, : layer.n_target_clusters, : layer.n_token_clusters], self.cells[t], self.work[:used],
             )  # fmt: skip
             before = labels
-            # v ~ (weight·scale + Σ G²)/χ²(weight + cells), as of offsets
-            prior = priors.cell_weight * priors.cell_variance * state.noise
-            state.cell_variances[t] = (prior + squares) / freedom[at]
+            self._draw_cell_variance(t, squares, freedom[at])
         finish_layers(targets, sources, residual, self.table, width, before)
+
+    def _draw_cell_variance(self, t: int, squares: float, chi2: float) -> None:
+        """v ~ (weight·scale + Σ G²)/χ²(weight + cells), as of offsets."""
+        priors = self.problem.priors
+        prior = priors.cell_weight * priors.cell_variance * self.state.noise
+        self.state.cell_variances[t] = (prior + squares) / chi2
+
+    def _label_counts(self, t: int) -> Sequence[Ints]:
+        """The numbers of targets and of tokens in each cluster of a layer."""
+        layer, state = self.problem.layers[t], self.state
+        sizes = layer.n_target_clusters, layer.n_token_clusters
+        return [np.bincount(own, minlength=m) for own, m in zip((state.targets[t], state.tokens[t]), sizes)]
 
     def _random_numbers(self, mine: Sequence[tuple[int, LayerPlan]]) -> tuple[Floats, Floats, list[float]]:
         """Random numbers of some layers except uniforms: one call per kind, because calls cost more than numbers.
@@ -300,10 +323,9 @@ class Chain:
         Dirichlet(1 + counts), padded with log shares of clusters that are never drawn; normals (layers, 2, target
         clusters, token clusters); χ² for the variance of the cells.
         """
-        state, rng = self.state, self.rng
+        rng = self.rng
         sizes = [(layer.n_target_clusters, layer.n_token_clusters) for _, layer in mine]
-        both = [(state.targets[t], state.tokens[t]) for t, _ in mine]
-        counts = [np.bincount(one, minlength=m) for pair, own in zip(both, sizes) for one, m in zip(pair, own)]
+        counts = [own for t, _ in mine for own in self._label_counts(t)]
         logs = np.log(rng.standard_gamma(np.concatenate(counts) + 1.0))
         most = max(max(own) for own in sizes)
         shares = np.full((len(mine), 2, padded(most)), LOWEST, dtype=np.float32)

@@ -132,7 +132,7 @@ class DeviceChain(Chain):
             self.held = [self._contents(t) for t in range(len(problem.layers))]
             self.latent = to_device(state.latent).float()
             self.residual: Tensor = (self.latent.double() - self._effect()).float()
-            self.count_rows(problem.weights)
+            self._count_rows(problem.weights)
 
     def _to_file(self) -> State:
         device = self._random.get_state().numpy()  # first: starting it may draw a number from the host's generator
@@ -161,7 +161,7 @@ class DeviceChain(Chain):
         every = torch.arange(layer.n_target_clusters, device=first.device)
         return (every < first) | (every >= first + layer.span)
 
-    def count_rows(self, weights: Floats | None) -> None:
+    def _count_rows(self, weights: Floats | None) -> None:
         with self._on_stream():
             self.weights = None if weights is None else to_device(weights).float()
             every = self.weights
@@ -171,9 +171,9 @@ class DeviceChain(Chain):
             ]
             self.sizes = sizes + [segment_sums(every, ends) for ends in self.ends]
 
-    def effects(self, rows: Ints) -> Floats:
+    def effects(self) -> Floats:
         with self._on_stream():
-            at = to_device(rows)
+            at = to_device(self.left_out)
             return (self.latent[at] - self.residual[at]).double().cpu().numpy()
 
     def add_below(self, effects: Floats, below: Floats) -> None:
@@ -253,9 +253,7 @@ class DeviceChain(Chain):
         else:
             residual -= torch.repeat_interleave(change, self.ends[window].diff())
         self.offsets[kind] = new
-        weight, scale = problem.priors.offset_weight, problem.offset_variance(kind)
-        squares = float(new.double().square().sum())
-        state.offset_variances[kind] = (weight * scale + squares) / float(self.rng.chisquare(weight + len(new)))
+        self._draw_offset_variance(kind, float(new.double().square().sum()), len(new))
 
     def _totals(self) -> tuple[float, float]:
         residual, weights = self.residual, self.weights
@@ -269,12 +267,9 @@ class DeviceChain(Chain):
         if not mine:
             return
         shares, normals, freedom = self._random_numbers(mine)
-        priors = self.problem.priors
         for at, (t, layer) in enumerate(mine):
             self._draw_layer(t, layer, shares[at], normals[at])
-            squares = float(np.square(state.cells[t], dtype=np.float64).sum())
-            prior = priors.cell_weight * priors.cell_variance * state.noise
-            state.cell_variances[t] = (prior + squares) / freedom[at]
+            self._draw_cell_variance(t, float(np.square(state.cells[t], dtype=np.float64).sum()), freedom[at])
 
     def _draw_layer(self, t: int, layer: LayerPlan, shares: Floats, normals: Floats) -> None:
         """A layer's targets, cells, tokens and cells again."""

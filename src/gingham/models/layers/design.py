@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
-from gingham.data import Sample
+from gingham.arrays import Bools, Floats, Ints
+from gingham.data import Mode, Sample
 from gingham.engine.files import gathered, room
 from gingham.errors import GinghamError
 from gingham.models.layers.problem import BASKET, ITEM, SIDE, Basket, LayerPlan, LayerProblem, Priors
@@ -144,6 +144,22 @@ DIVIDED = 0.25  # share of these layers
 CLASS_WINDOW_ROWS = 4  # that the narrowest windows of time hold: a class says less than a number
 
 
+class Observations(Protocol):
+    """What is asked of observations before a design is chosen, wherever they lie."""
+
+    @property
+    def modes(self) -> Sequence[Mode]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def n_modes(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_observations(self) -> float: ...
+    def of_items(self, mode: int, chosen: Bools) -> Sample: ...
+
+
 class Design(NamedTuple):
     """The layers of a model."""
 
@@ -153,7 +169,7 @@ class Design(NamedTuple):
     reason: str = ""
 
 
-def designs_for(sample: Sample, usual: Design, sizes_are_open: bool, classes: bool = False) -> list[Design]:
+def designs_for(sample: Observations, usual: Design, sizes_are_open: bool, classes: bool = False) -> list[Design]:
     """The designs that are worth a comparison, the usual one first.
 
     Basket layers take most of the time and say nothing where pairs were met by chance. This is tested where there are

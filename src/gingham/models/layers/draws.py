@@ -414,9 +414,7 @@ class Recorder:
     def __init__(self, problem: LayerProblem, chain: int) -> None:
         self.problem, self.chain = problem, chain
         # The offset of an item without labels is unknown: it is 0, and its prior variance widens predictions.
-        self.has_labels = np.concatenate(
-            [np.bincount(codes, minlength=n) > 0 for codes, n in zip(problem.codes, problem.n_items)]
-        )
+        self.has_labels = np.concatenate([problem.has_rows(mode) for mode in range(problem.n_modes)])
         self.kept: list[dict[str, Floats | Ints | float]] = []
         self.window_sums = [np.zeros(n) for n in problem.n_offsets[problem.n_modes :]]
         self.window_variances = np.zeros(len(problem.windows))
@@ -568,17 +566,16 @@ def sets_of(chances: Floats, level: float, least: Floats) -> Bools:
     return found
 
 
-def calibrated(problem: LayerProblem, rows: Ints, mean: Floats, variance: Floats, below: Floats) -> Intervals:
+def calibrated(problem: LayerProblem, mean: Floats, variance: Floats, below: Floats) -> Intervals:
     """The share of the predictive distributions of held-out rows that covers each percentage of their labels.
 
     The distributions are normal with that mean and variance, or (ordinal) P(y ≤ value) is ``below``.
     """
-    labels = problem.labels[rows]
     if problem.label_values is None:
         # The share of its central interval that just reaches each label.
-        far = np.abs(2.0 * ndtr((labels - mean) / np.sqrt(variance)) - 1.0)
+        far = np.abs(2.0 * ndtr((problem.labels - mean) / np.sqrt(variance)) - 1.0)
         return Intervals(LEVELS, np.quantile(far, LEVELS))
-    at = problem.label_codes[rows]
+    at = problem.label_codes
     shares = np.linspace(0.0, 1.0, 201)[:-1]
     covered = []
     for share in shares:

@@ -197,6 +197,20 @@ class LayerProblem:
     def n_rows(self) -> int:
         return self.codes.shape[1]
 
+    @property
+    def layout(self) -> object | None:
+        """Where chains run that cannot run anywhere else; None where they can."""
+        return None
+
+    @property
+    def counts(self) -> Floats:
+        """How often each row counts, (N,)."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    def has_rows(self, mode: int) -> Bools:
+        """Which items of a mode have rows, (n_items,)."""
+        return np.bincount(self.codes[mode], minlength=self.n_items[mode]) > 0
+
     @cached_property
     def label_codes(self) -> Ints:
         """The position of each label among the label values, (N,) int64; empty for the gaussian likelihood."""
@@ -296,7 +310,7 @@ def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -
     cuts = (label_values[1:] + label_values[:-1]) / 2.0
     return ChainState(
         noise=noise,
-        mean=float(np.average(problem.labels, weights=problem.weights)),
+        mean=problem.center,
         offsets=[np.zeros(n, dtype=np.float32) for n in problem.n_offsets],
         offset_variances=[problem.offset_variance(kind) for kind in range(len(problem.n_offsets))],
         targets=[
@@ -313,7 +327,7 @@ def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -
         cell_variances=[noise * problem.priors.cell_variance] * len(problem.layers),
         cuts=cuts,
         steps=np.full(len(cuts), 0.03 * float(np.sqrt(problem.scale))),
-        latent=by_blocks(lambda rows: problem.labels[rows].astype(np.float32), problem.n_rows, problem.labels),
+        latent=by_blocks(lambda rows: problem.labels[rows].astype(np.float32), len(problem.labels), problem.labels),
     )
 
 

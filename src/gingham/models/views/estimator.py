@@ -115,10 +115,10 @@ class ViewsModel(Persistent):
                 having = None if having is None else [each[some] for each in having]
                 tried = multiview.represent(parts, kernels, "exact", having)
             self.choice_ = heldout.choose(
-                tried, ridges, n_components, seed, self._method, self.cv, self.weighting, checkpoint
+                tried, ridges, n_components, seed, type(self)._method, self.cv, self.weighting, checkpoint
             )
             self.ridge_, n_components = self.choice_.ridges, self.choice_.n_components
-        found = multiview.solve(representations, self.ridge_, n_components, seed, self._method)
+        found = multiview.solve(representations, self.ridge_, n_components, seed, type(self)._method)
         self.n_components_ = n_components
         self.strengths_, self.consensus_ = found.strengths, found.consensus
         self._functions = tuple(r.score_function(own) for r, own in zip(representations, found.coefficients))
@@ -354,7 +354,7 @@ class PairwiseClusterAnalysis(ViewsModel):
     (200, 2)
     """
 
-    _method: ClassVar[multiview.Method] = multiview.PAIRWISE
+    _method: ClassVar[multiview.Method] = staticmethod(multiview.pairwise)
 
 
 class KernelCCA(ViewsModel):
@@ -377,4 +377,4 @@ class KernelCCA(ViewsModel):
     [(60, 1), (60, 1)]
     """
 
-    _method: ClassVar[multiview.Method] = multiview.CORRELATED
+    _method: ClassVar[multiview.Method] = staticmethod(multiview.correlated)

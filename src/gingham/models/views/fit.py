@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -20,12 +19,7 @@ EXACT_UP_TO = 4000  # objects up to which solver="auto" holds kernels exactly
 NARROW = 1000  # linear views with at most so many features are held as dense features
 
 
-@dataclass(frozen=True)
-class Method:
-    """How components are found from representations, ridges, their number and a seed."""
-
-    solve: Callable[[Sequence[Representation], Sequence[float], int, int], eigen.Components]
-    single: bool  # whether kernels in single precision do where their rounding is small beside the ridges
+Method = Callable[[Sequence[Representation], Sequence[float], int, int], eigen.Components]
 
 
 def represent(
@@ -83,15 +77,12 @@ def correlated(
     return eigen.Components(solved.strengths, solved.consensus, columns)
 
 
-PAIRWISE, CORRELATED = Method(pairwise, single=True), Method(correlated, single=False)
-
-
 def solve(
     representations: Sequence[Representation],
     ridges: Sequence[float],
     n_components: int,
     seed: int,
-    method: Method = PAIRWISE,
+    method: Method = pairwise,
 ) -> eigen.Components:
     """Components in units in which the consensus has mean square one over the training objects.
 
@@ -103,7 +94,7 @@ def solve(
             f"n_components={n_components} must lie between 1 and {limit}, "
             "the number of directions that these views have after centring."
         )
-    found = method.solve(representations, ridges, n_components, seed)
+    found = method(representations, ridges, n_components, seed)
     spread = np.sqrt(np.mean(found.consensus**2, axis=0))
     tail = np.where(np.sum(found.consensus**3, axis=0) < 0, -1.0, 1.0)
     unit = tail / np.where(spread > 0, spread, 1.0)

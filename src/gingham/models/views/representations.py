@@ -194,7 +194,7 @@ class Representation:
         """
         if self.gram is None:
             raise ValueError("A view without a kernel matrix has nothing to decompose.")
-        d, u = eigh(self.gram)
+        d, u = eigh(self.gram.astype(np.float64, copy=False))
         kept = d > d[-1] * len(d) * np.finfo(float).eps
         root = np.sqrt(d[kept])
         return u[:, kept] * root, u[:, kept] / root

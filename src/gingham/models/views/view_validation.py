@@ -68,7 +68,7 @@ def choose(
         )
 
     rounding = n * float(np.finfo(np.float32).eps)  # the largest eigenvalue of a kernel is n at most
-    single = method.single and n >= SINGLE_FROM and min(map(min, candidates)) >= ROUNDINGS * rounding
+    single = n >= SINGLE_FROM and min(map(min, candidates)) >= ROUNDINGS * rounding
     held = [r.in_single_precision() if single else r for r in representations]
     splits = list(KFold(cv, shuffle=True, random_state=seed).split(np.empty(n)))
     tried = min(n_components or MOST_COMPONENTS, *(max_components(held, train) for train, _ in splits))
