@@ -481,15 +481,15 @@ class Recorder:
             return
         parts = [part for pair in zip(state.targets, state.tokens) for part in pair]
         plan, points = self.problem.positions, state.positions
-        means, offsets, variances = state.mean, list(state.offsets[:d]), list(state.offset_variances[:d])
+        mean, own, variances = state.mean, list(state.offsets[:d]), list(state.offset_variances[:d])
         if plan is not None:  # clusters of targets have means: the average target is in μ
-            own = offsets[plan.target]
-            means, variances[plan.target] = means + float(own.mean()), float(own.var())
-            offsets[plan.target] = own - own.mean()
+            of_targets = own[plan.target]
+            mean, variances[plan.target] = mean + float(of_targets.mean()), float(of_targets.var())
+            own[plan.target] = of_targets - of_targets.mean()
         self.kept.append(
             {
-                "means": means,
-                "offsets": (np.concatenate(offsets) * self.has_labels).astype(np.float32),
+                "means": mean,
+                "offsets": (np.concatenate(own) * self.has_labels).astype(np.float32),
                 "variances": np.array(variances),
                 "labels": np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint8),
                 "cells": np.concatenate([g.ravel() for g in state.cells]) if parts else np.zeros(0, dtype=np.float32),
