@@ -231,6 +231,49 @@ def test_warm_starts_agree_with_fits_anew():
     assert warm.model.members_[-1].start == "spectral"  # what a file keeps is the caller's own setting
 
 
+class Grower(RegressorMixin, BaseEstimator):
+    """Learns on from what it has, and keeps every draw that it was shown."""
+
+    def __init__(self, n_clusters=2):
+        self.n_clusters = n_clusters
+
+    def fit(self, X, y):
+        raise AssertionError("it should grow")
+
+    def partial_fit(self, X, y, sample_weight=None):
+        times = np.ones(len(y), int) if sample_weight is None else sample_weight
+        self.learned_ = [*getattr(self, "learned_", ()), *np.repeat(X[:, 0], times).tolist()]
+        return self
+
+    def fold_in(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), 3.0)
+
+
+def test_models_that_grow_learn_every_draw_once():
+    X, y = np.column_stack([np.arange(200), np.zeros(200, int)]), np.arange(200) % 5 + 1
+    counts = 1 + (np.arange(200) % 4 == 0)
+    for weights in (None, counts):
+        found = gg.certify_progressive(
+            Grower(), X, y, sample_weight=weights, alphabet=STARS, blocks=4, loss="absolute", random_state=1
+        )
+        n = 200 if weights is None else 250
+        order = draws_in_order(200, weights, "shuffle", 1)
+        models = [found.model.pilot_, *found.model.members_]
+        plan = Plan.of(n, 0.7, 4)
+        for model, start in zip(models, (plan.pilot, *plan.edges)):
+            assert sorted(model.learned_) == sorted(order[:start].tolist())
+    assert {one.code: one.status for one in found.assumptions}["members fitted outside"] == "given"
+
+
+def test_members_of_plain_settings_are_fitted_here():
+    X, y = planted(200)
+    found = gg.certify_progressive(FAMILIES["regressor"], X, y, blocks=2)
+    assert {one.code: one.status for one in found.assumptions}["members fitted here"] == "checked"
+
+
 def test_graphs_through_their_pairs():
     rng = np.random.default_rng(0)
     pairs = np.array([(i, j) for i in range(30) for j in range(i)])

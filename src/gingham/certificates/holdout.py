@@ -28,19 +28,17 @@ from gingham.certificates.bounds import (
     log_inverse,
 )
 from gingham.certificates.certificate import Certificate, of_bound
-from gingham.certificates.evidence import Evidence, continuous_distribution, distribution_on_alphabet
+from gingham.certificates.evidence import Evidence, continuous_distribution, distinct_answers, distribution_on_alphabet
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import (
-    check_alphabet,
-    check_items,
-    check_pairs_once,
+    check_rows,
     in_full_precision,
     posteriors_of,
     sample_of,
     source,
     stated_labels,
 )
-from gingham.certificates.prices import Complexity, pooled_answers
+from gingham.certificates.prices import Complexity
 from gingham.certificates.record import Record, grid_facts
 from gingham.certificates.selection import Propensity, catalogue_mean
 from gingham.certificates.strata import (
@@ -342,11 +340,7 @@ def on_unseen_rows(
     ``guesses`` are what a committee predicts; otherwise the posterior itself is tested.
     """
     cell, predictor = posterior.label_cell(relation), test.predictor
-    check_alphabet(cell, sample)
-    check_items(posterior.structure.columns(relation), sample)
-    if not sample.pairs_once and posterior.structure.is_graph(relation):
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
-    whole_counts(sample.weights)
+    check_rows(posterior, sample, relation)
     drawn = (*source(posterior, relation, sample, given("independent")), UNSEEN, statement)
     covered = None if guesses is not None else posterior
     if predictor != "gibbs":
@@ -437,9 +431,7 @@ def _gibbs_distribution(posterior: Posterior, sample: Sample, relation: int) -> 
         return _distribution_with_offsets(posterior, posterior.offsets, sample)
     if sample.alphabet is None:
         return continuous_distribution(posterior, sample, relation)
-    answers = posterior.answers[relation]
-    distinct, index = pooled_answers(answers, answers.ndim - len(posterior.structure.factors[relation]))
-    return distribution_on_alphabet(posterior, sample, distinct, index, relation)
+    return distribution_on_alphabet(posterior, sample, *distinct_answers(posterior, relation), relation)
 
 
 def _distribution_with_offsets(posterior: Posterior, offsets: Offsets, sample: Sample) -> LossDistribution:
@@ -484,7 +476,7 @@ def _certificate(
         bound = betting(single, price.total, test.delta, test.seed)
         assumptions = (*assumptions, drawn_order(test.seed, test.drawn_here, "order of the bets"))
         text, reference = BETTING_TEXT, BETTING_REFERENCE
-    evidence = Evidence(distribution, *loss_scale(cell), n, {"exact": price, "papers": price}, covered)
+    evidence = Evidence.of(distribution, cell, n, price, covered)
     return of_bound(
         bound, evidence, price, bound="holdout", predictor=test.predictor, delta=test.delta, assumptions=assumptions,
         loss=cell.name, text=text, reference=reference, first_part=None,

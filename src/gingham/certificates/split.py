@@ -31,7 +31,7 @@ from gingham.certificates.certificate import Certificate, of_bound
 from gingham.certificates.divergence import relative_entropy
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.holdout import Trial, on_unseen_rows, require_rows
-from gingham.certificates.losses import loss_scale, scaled_losses
+from gingham.certificates.losses import scaled_losses
 from gingham.certificates.members import unfitted
 from gingham.certificates.observed import (
     check_sample,
@@ -161,7 +161,7 @@ def certify_prior(
     chosen = _minimise(loose, prior, sample, scaled_losses(cell.table, cell), delta)  # the table is (|Y|, A)
     price = Complexity({**chosen.price.terms, **union})
     bound = bounds.log_wealth(chosen.distribution, price.total, n, delta)
-    evidence = Evidence(chosen.distribution, *loss_scale(cell), n, {"exact": price, "papers": price}, chosen.posterior)
+    evidence = Evidence.of(chosen.distribution, cell, n, price, chosen.posterior)
     drawn = source(prior, 0, sample, given("independent or without replacement"))
     return of_bound(
         bound, evidence, price, bound="split-prior", predictor=predictor, delta=delta,

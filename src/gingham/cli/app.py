@@ -125,8 +125,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
     "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --population 943,1682 --json\n\n"
     "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
     verify: "gingham verify c.json model.gingham ratings.csv",
-    watch: "gingham watch c.json predictor.gingham new.csv --state watch.json\n\n"
-    "gingham watch c.json predictor.gingham new.csv --state watch.json --json --plot evidence.png",
+    watch: "gingham watch c.json predictor.gingham new.csv --state watch.state\n\n"
+    "gingham watch c.json predictor.gingham new.csv --state watch.state --json --plot evidence.png",
     audit: "gingham audit predictions.csv --label rating --prediction ours --prediction theirs --alphabet 1..5\n\n"
     "gingham audit predictions.csv --label y --prediction p --bounds 0,1 --loss quadratic --groups user --strata age "
     "--ids user,item --time at -o audit.html\n\n"

@@ -759,10 +759,6 @@ class Sample:
         """Cell statistics of all observations from those of the listed ones (here the same)."""
         return table
 
-    def statistics(self, assigns: Sequence[Floats], features: Features, backend: str = "compiled") -> Floats:
-        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j] over all observations, shape (m_1, …, m_d, K)."""
-        return SumsOfRows(self, features).table(assigns, backend)
-
     def rows(self, axis: int, features: Features) -> Rows:
         """The observations grouped by the items of one position, in the kernels' layout (kept once made)."""
         return self._kept((axis, features), lambda: self._group(axis, features))
@@ -842,12 +838,12 @@ def sample_kind(backend: str, work: Callable[[], Work]) -> type[Sample]:
     return DeviceSample
 
 
-def checked_labels(y: npt.ArrayLike, what: str = "y") -> AnyArray:
-    """One label a row; nothing of it may be masked."""
-    need_unmasked(y, what)
+def checked_labels(y: npt.ArrayLike) -> AnyArray:
+    """One label per row; none may be masked."""
+    need_unmasked(y, "y")
     labels = np.asarray(y)
     if labels.ndim != 1:
-        raise GinghamError(f"{what} has shape {labels.shape}; it needs one label per row, (N,): use {what}.ravel().")
+        raise GinghamError(f"y has shape {labels.shape}; it needs one label per row, (N,): use y.ravel().")
     return labels
 
 

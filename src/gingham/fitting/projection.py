@@ -18,7 +18,7 @@ from gingham.engine.half_step import by_cell, by_cluster, memberships
 from gingham.engine.place import USUAL_SWEEPS, Work, check_name, goes_to_device
 from gingham.engine.project import project_cost
 from gingham.engine.threads import one_blas_thread
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedules import Down, Schedule, checked_schedule
@@ -75,8 +75,7 @@ class Projection:
         check_name(self.backend)
         if self.dtype not in (None, *DTYPES):
             raise GinghamError(f"dtype={self.dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
-        if isinstance(self.max_iter, bool) or int(self.max_iter) != self.max_iter or self.max_iter < 1:
-            raise GinghamError(f"max_iter={self.max_iter!r} must be an integer ≥ 1.")
+        positive_integer("max_iter", self.max_iter)
         if not self.tol >= 0:
             raise GinghamError(f"tol={self.tol!r} must be a number ≥ 0.")
 

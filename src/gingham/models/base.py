@@ -652,11 +652,11 @@ def expected_by(posterior: Posterior, sample: Sample) -> Floats | None:
     return None if posterior.offsets is None else posterior.offsets.at(sample.codes)
 
 
-def moments_of(posterior: Posterior, sample: Sample, relation: int = 0) -> Floats | None:
+def moments_of(posterior: Posterior, sample: Sample) -> Floats | None:
     """Mean and mean square of the labels in every cell, shape (m_1, …, m_d, 2); None where labels are no numbers."""
     if sample.labels is None or labels_are_names(sample):
         return None
-    sums = posterior.statistics(sample, relation, Moments(2))
+    sums = posterior.statistics(sample, features=Moments(2))
     whole = sums.reshape(-1, 3).sum(axis=0)
     filled = sums + whole / max(float(whole[0]), 1e-300)  # an empty cell has those of all labels
     return np.asarray(filled[..., 1:] / filled[..., :1])

@@ -112,19 +112,22 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
         return beta, (), why
     seen, rest = parts
 
-    def fitted(beta: float, begun: Posterior | None, solver: Projection, stage: str) -> tuple[Problem, Posterior]:
-        problem = Problem.grid(seen, cell, beta)
-        begun = make_start(start, problem, n_clusters, rng) if begun is None else begun
-        return problem, completed(solver.solve(problem, begun, checkpoint=checkpoint.stage(stage))).posterior
-
     # Around the noise of item means: at the β of a constant's loss, two classes all but vanish in one cluster.
-    _, posterior = fitted(beta_of_item_means(seen, cell)[0], None, solver, "beta/pilot")
+    problem = Problem.grid(seen, cell, beta_of_item_means(seen, cell)[0])
+    begun, stage = make_start(start, problem, n_clusters, rng), checkpoint.stage("beta/pilot")
+    posterior = completed(solver.solve(problem, begun, checkpoint=stage)).posterior
     middle = cell.beta_of_noise(average(prediction_losses(posterior, rest), rest.weights))
     least, most = cell.beta_factors
     boards: list[tuple[Problem, Posterior]] = []
     for factor in (f for f in FACTORS if least <= f <= most):
-        begun, own = (boards[-1][1], replace(solver, schedule=Constant())) if boards else (None, solver)
-        boards.append(fitted(factor * middle, begun, own, f"beta/{factor:g} times the noise"))
+        problem = replace(problem, betas=(factor * middle,))
+        stage = checkpoint.stage(f"beta/{factor:g} times the noise")
+        if boards:
+            solver = replace(solver, schedule=Constant())
+        else:
+            posterior = make_start(start, problem, n_clusters, rng)
+        posterior = completed(solver.solve(problem, posterior, checkpoint=stage)).posterior
+        boards.append((problem, posterior))
     losses = [prediction_losses(posterior, rest) for _, posterior in boards]
     tried = tuple((problem.betas[0], average(own, rest.weights)) for (problem, _), own in zip(boards, losses))
     lowest = int(np.argmin([loss for _, loss in tried]))

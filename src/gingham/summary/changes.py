@@ -183,15 +183,21 @@ def groups_of(summary: Summary) -> list[Groups]:
     ]
 
 
+def shared_items(before: Groups, after: Groups) -> Ints:
+    """How many items each group before shares with each group after."""
+    old = before.seen_by(after.mode)
+    both = (old >= 0) & (after.labels >= 0)
+    shared = np.zeros((before.n, after.n), dtype=np.int64)
+    np.add.at(shared, (old[both], after.labels[both]), 1)
+    return shared
+
+
 def matched_groups(before: Groups, after: Groups) -> Ints:
     """For each group after, the group before that it continues, −1 for none: the matching that shares most items.
 
     Two groups are one where they share at least half of the smaller one's items that both fits know.
     """
-    old = before.seen_by(after.mode)
-    both = (old >= 0) & (after.labels >= 0)
-    shared = np.zeros((before.n, after.n), dtype=np.int64)
-    np.add.at(shared, (old[both], after.labels[both]), 1)
+    shared = shared_items(before, after)
     same = np.full(after.n, -1, dtype=np.int64)
     for a, b in zip(*linear_sum_assignment(-shared)):
         if shared[a, b] > 0 and 2 * shared[a, b] >= min(shared[a].sum(), shared[:, b].sum()):

@@ -337,7 +337,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         elif blocks.table is not None and self.weighting == "counts":
             self.blocks_ = blocks.table
         elif counts.ndim > 2:
-            self.blocks_ = count_sample(counts).statistics([q for q in kept if q is not None], Moments(0))[..., 0]
+            self.blocks_ = count_sample(counts).sums(Moments(0)).table([q for q in kept if q is not None])[..., 0]
         else:
             self.blocks_ = self._row_memberships.T @ (counts @ self.memberships_[1])
         entries = counts.tocoo()

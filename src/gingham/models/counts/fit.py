@@ -92,7 +92,7 @@ class CountSolver:
         board = make_board("mass", entries.coords, labels, shape, moving, weights=entries.data)
         free = np.isinf(self.beta)
         sweep = Sweep(float(not free), self.tol, self.max_iter, int(rng.integers(2**31)))
-        total = float(counts.sum())
+        total = float(counts.data.sum())
         beta, constant = 1.0 if free else self.beta, -float(xlogy(total, total)) * (len(shape) - 1)
         run = sweep.descend(board, moving, beta, constant, report, sweeps)
         labels = tuple(board.labels_of(side).copy() for side in range(len(shape)))

@@ -22,7 +22,7 @@ from gingham.data.partitioned import PartitionedTable
 from gingham.data.sample import Coded, few_values, joined_ids, sample_kind
 from gingham.data.sources import opened
 from gingham.engine.place import USUAL_SWEEPS, Work
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.certified import Certified
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
@@ -349,8 +349,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
         """All that is decided before the first sweep; ``board`` is the plan where the sample is what offsets leave."""
         if self.objective not in OBJECTIVES:
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
-        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise GinghamError(f"n_init={self.n_init!r} must be an integer ≥ 1.")
+        positive_integer("n_init", self.n_init)  # before β is chosen, which takes a while
         solver = self._projection()
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_observations)
         if board is not None and named_auto(self.n_clusters):
