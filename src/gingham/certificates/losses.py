@@ -122,8 +122,9 @@ class StatedLoss:
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
             raise RefusedCertificate(
-                f"The prediction {y_pred[row]} in row {row} is not in the alphabet, and the {self.name} loss is one of "
-                "labels. Predict labels (rule='mode' or 'median'), or use a loss for numbers (loss='absolute')."
+                f"The prediction {y_pred[row]} in row {row} is not in the alphabet, and the {self.name} loss is "
+                "defined for labels only. Predict labels (rule='mode' or 'median'), or use a loss for numbers "
+                "(loss='absolute')."
             )
         return np.asarray(self.cell.table[codes, self._letters.encode(y_pred)])
 

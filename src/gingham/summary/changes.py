@@ -558,7 +558,7 @@ def _changes(before: Fit, after: Fit, splits: Sequence[Tested], alpha: float) ->
     sides = (groups_of(before.summary), groups_of(after.summary))
     if [side.mode.name for side in sides[0]] != [side.mode.name for side in sides[1]]:
         names = ("; ".join(side.mode.name for side in part) for part in sides)
-        raise GinghamError(f"The two models have different sides ({' and '.join(names)}): they cannot be compared.")
+        raise GinghamError(f"The two models have different sides ({' and '.join(names)}), so they cannot be compared.")
     tested = {key: one for split in splits for key, (_, one) in split.items()}
 
     def p_of(key: Key, which: int) -> float:

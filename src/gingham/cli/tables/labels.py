@@ -359,8 +359,8 @@ def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
     """A model beside the rows of a file, and those that tested it if it was fitted on them."""
     if kind.name not in KINDS:
         raise GinghamError(
-            "This predictor has a certificate already, and its members have seen these rows. gingham verify checks "
-            "the certificate."
+            "This predictor is already certified, and its members have seen these rows. Check its certificate with "
+            "gingham verify."
         )
     at = Place.of(model, source.axes, tuple(source.table.columns))
     label = source.label or at.label

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.engine.files import by_blocks, gathered, room
 from gingham.lazy import lazy_module
+from gingham.models.layers.positions import PositionPlan, Positions, Prior
 from gingham.models.layers.problem import BASKET, ChainState, LayerPlan, LayerProblem, inner_cuts
 from gingham.storage import State
 
@@ -41,6 +42,20 @@ class Order:
     from_last: Ints  # each row's position in the previous order: of the mode before, or (mode 0) of the last mode
 
 
+class PositionRows(NamedTuple):
+    """The rows of the positions of a mode's items, in the order of the mode."""
+
+    indptr: Ints  # (n_positions + 1,) int64
+    rows: Ints  # (N,) uint32, those of each position together
+    others: Ints  # (N,) uint32, the positions of the other mode that they meet
+
+    @classmethod
+    def of(cls, own: Ints, others: Ints, n: int) -> PositionRows:
+        rows = np.argsort(own, kind="stable").astype(np.uint32)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=n))])
+        return cls(indptr.astype(np.int64), rows, gathered(others, rows, np.uint32))
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The rows of a problem in the orders that chains need, shared by all chains."""
@@ -48,6 +63,7 @@ class Layout:
     orders: tuple[Order, ...]
     widths: tuple[int, ...]  # of each layer's tables: its number of target clusters, padded to a multiple of four
     label_codes: Ints  # (N,) uint8, empty for the gaussian likelihood
+    positions: dict[int, PositionRows]  # of both modes that have positions
 
     @classmethod
     def of(cls, problem: LayerProblem) -> Layout:
@@ -72,7 +88,14 @@ class Layout:
             )
         label_codes = problem.label_codes
         marks = by_blocks(lambda at: label_codes[at].astype(np.uint8), len(label_codes), label_codes)
-        return cls(tuple(orders), tuple(padded(layer.n_target_clusters) for layer in problem.layers), marks)
+        widths, plan, met = tuple(padded(layer.n_target_clusters) for layer in problem.layers), problem.positions, {}
+        if plan is not None:
+            source, target = problem.position_codes
+            n_source, n_target = problem.n_items[plan.source] * plan.n_periods, problem.n_items[plan.target]
+            here, there = rows[plan.source], rows[plan.target]
+            met[plan.source] = PositionRows.of(source[here], target[here], n_source)
+            met[plan.target] = PositionRows.of(target[there], source[there], n_target)
+        return cls(tuple(orders), widths, marks, met)
 
     def begin(self, problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> Chain:
         """A chain on these rows; the problem may have other phases of its time windows."""
@@ -170,6 +193,9 @@ class Chain:
             else:
                 pull = basket.scale[:, None] * (self.contents[t] @ self.cells[t])
             f += pull[codes[layer.source], state.targets[t][codes[layer.target]]]
+        if (points := state.positions) is not None:
+            source, target = (code[rows] for code in problem.position_codes)
+            kernel.add_products((points.sources, source), (points.targets, target), f)
         return f
 
     def draw(self) -> ChainState:
@@ -202,19 +228,22 @@ class Chain:
     def sweep(self, adapt: bool = False) -> None:
         """Draw everything once; with ``adapt``, adjust the step sizes of the cut points to their acceptance rates."""
         problem, state = self.problem, self.state
-        if state.draws_layers and problem.label_values is not None:
+        if state.draws_latent and problem.label_values is not None:
             self._draw_cuts(adapt)
             self._draw_latent()
         for mode in range(problem.n_modes):
             if mode:
                 self._reorder(mode)
-            self._draw_offsets(mode)
+            if not self._has_points(mode):
+                self._draw_offsets(mode)
             if mode == 0:
                 for window in range(len(problem.windows)):
                     self._draw_offsets(problem.n_modes + window)
                 self._draw_mean()
             if state.draws_layers:
                 self._draw_layers(mode)
+                if problem.positions is not None and state.positions is not None:
+                    self._draw_positions(mode, problem.positions, state.positions)
         if problem.n_modes > 1:
             self._reorder(0)
         state.end_sweep(self._mean_square())
@@ -301,6 +330,39 @@ class Chain:
             before = labels
             self._draw_cell_variance(t, squares, freedom[at])
         finish_layers(targets, sources, residual, self.table, width, before)
+
+    def _has_points(self, mode: int) -> bool:
+        """Whether the offsets of a mode are drawn with the positions of its items."""
+        plan = self.problem.positions
+        return plan is not None and mode == plan.target and self.state.draws_layers
+
+    def _draw_positions(self, mode: int, plan: PositionPlan, points: Positions) -> None:
+        """Positions of a mode's items, and the offsets of targets, after what they depend on."""
+        state, rng = self.state, self.rng
+        if mode == plan.source:
+            prior = points.draw_sources_prior(self._present, state.noise, state.settled, rng)
+            points.sources = self._draw_points(mode, points.targets, prior, points.sources)
+        if mode == plan.target:
+            prior = points.draw_targets_prior(state.offsets[mode], state.noise, state.settled, rng)
+            ones: Floats = np.ones(len(points.sources), dtype=np.float32)
+            own = np.column_stack([state.offsets[mode], points.targets])
+            own = self._draw_points(mode, np.column_stack([ones, points.sources]), prior, own)
+            state.offsets[mode], points.targets = np.ascontiguousarray(own[:, 0]), np.ascontiguousarray(own[:, 1:])
+
+    @cached_property
+    def _present(self) -> Bools:
+        """The periods in which each source has rows, (n_sources, periods)."""
+        problem, plan = self.problem, self.problem.positions
+        n, periods = (0, 1) if plan is None else (problem.n_items[plan.source], plan.n_periods)
+        return np.bincount(problem.position_codes[0], minlength=n * periods).reshape(n, periods) > 0
+
+    def _draw_points(self, mode: int, features: Floats, prior: Prior, own: Floats) -> Floats:
+        rows, weights = self.layout.positions[mode], self.layout.orders[mode].weights
+        normals = self.rng.standard_normal(own.shape, dtype=np.float32)
+        kernel.draw_positions(
+            *rows, self.residual, weights, features, 1.0 / self.state.noise, *prior, normals, own
+        )  # fmt: skip
+        return own
 
     def _draw_cell_variance(self, t: int, squares: float, chi2: float) -> None:
         """v ~ (weight·scale + Σ G²)/χ²(weight + cells), as of offsets."""

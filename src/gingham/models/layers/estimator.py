@@ -52,6 +52,7 @@ from gingham.models.layers.design import (
     for_rows,
     make_problem,
     n_chains_for,
+    plan_positions,
     without_baskets,
 )
 from gingham.models.layers.draws import (
@@ -236,9 +237,9 @@ class LayeredModel(TupleModel, Persistent):
         self._shown = int(np.argmax([own.sum() for own in targets]))
 
         def problem(label_values: Floats | None, side: Mapping[int, SideTokens], design: Design) -> LayerProblem:
-            own_classes = self._classes and design.own_clusters
+            positions = plan_positions(sample, times) if design.positions else None
             sizes = design.effort, design.item_clusters
-            return make_problem(sample, times, label_values, side, *sizes, own_classes=own_classes)
+            return make_problem(sample, times, label_values, side, *sizes, positions=positions)
 
         def remember(item_info: ItemInfo | None) -> None:
             self.engine_ = "files"  # or wherever the rows are
@@ -304,7 +305,7 @@ class LayeredModel(TupleModel, Persistent):
     def _plan(self, problem: LayerProblem, effort: Effort, own_clusters: bool) -> ChainPlan:
         """What an effort means for a problem, with the settings that were given."""
         sampler, classes = self.sampler or Sampler(), self._classes
-        longer = LONGER if own_clusters and not classes else 1
+        longer = LONGER if own_clusters else 1
         n_chains = sampler.n_chains or -(-n_chains_for(problem, effort) // longer)
         n_sweeps, burn_in = sampler.lengths(effort, longer)
         noise = sampler.noise or noise_of(self._problems(problem)[0], classes)
@@ -532,8 +533,7 @@ class LayeredModel(TupleModel, Persistent):
         sample = self._coded(sample.merged() if times is None else sample)
         effort, tokens = self._effort(sample), self._side_tokens(tables, modes)
         problem = make_problem(
-            sample, times, draws.label_values, tokens, effort, choice.n_clusters, draws.layers,
-            self._classes and choice.own_clusters,
+            sample, times, draws.label_values, tokens, effort, choice.n_clusters, draws.layers, draws.plan
         )  # fmt: skip
         plan = replace(self._plan(problem, effort, choice.own_clusters), n_chains=draws.n_chains)
         anew = sampler.noise is None and len(labels) >= GROWTH * self._n_rows_of_noise
@@ -796,7 +796,8 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
     ----------
     n_layers, n_clusters, baskets, side, time, effort, sampler, backend, n_jobs, random_state
         See :class:`LayeredCoClusteringRegressor`. With ``n_clusters="auto"``, where one of two modes has few items with
-        many rows each (senators, questions), a cluster for each of them and four clusters of the other mode are tried.
+        many rows each (senators, questions), positions of the items of both modes are tried instead of layers: each
+        item is a point, one per period of ``time`` for the mode with fewer items, and products of points are added.
     alphabet : sequence, optional
         All classes, of ordered ones in rising order; by default those of the labels.
     ordered : bool

@@ -26,7 +26,7 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interrupted, interruptible
 from gingham.fitting.loop import Callback, Report, ignore_progress, notifier
 from gingham.models.layers.chain import Chain, Layout
-from gingham.models.layers.design import Design, Observations, make_problem
+from gingham.models.layers.design import Design, Observations, make_problem, plan_positions
 from gingham.models.layers.draws import (
     Intervals,
     LayerDraws,
@@ -54,7 +54,6 @@ NOISE_OF_TWO = 0.2  # σ² of two classes in units of the labels' variance
 OWN_SWEEPS = 120  # such sweeps where items have clusters of their own: they settle late, so averages restart twice
 LEAST_NOISE = 0.25  # σ² as a share of the error, at least: a chain that explains more has not settled
 COOLING = 10  # sweeps in which a chain's noise falls to its value; chains that start at it may get stuck
-SLOW_COOLING = 0.8  # the same as a share of the burn-in, where labels are classes and items have clusters of their own
 # Successive sweeps are alike, so every third is kept, and ten draws per chain at least.
 KEEP_EVERY, FEWEST_DRAWS = 3, 10
 MOST_BYTES = 2**30  # of all kept draws; fewer are kept where there would be more
@@ -107,8 +106,9 @@ def choose_design(
     for design in designs:
         clusters = [min(m, n) for m, n in zip(design.item_clusters, some.shape)]
         problem = make_problem(
-            some, None, label_values, {}, design.effort, clusters, own_classes=classes and design.own_clusters
-        )
+            some, None, label_values, {}, design.effort, clusters,
+            positions=plan_positions(some, None) if design.positions else None,
+        )  # fmt: skip
         plan = ChainPlan(1, 0, 0, noise_of(problem, classes), design.own_clusters, classes)
         layout, rng = layout_for(problem, backend), np.random.default_rng(seed)
         held = held_pairs(problem, HELD_OUT, rng, groups) if classes else None
@@ -229,6 +229,11 @@ def noise_of(problem: LayerProblem, classes: bool) -> float | None:
     return NOISE_OF_TWO * problem.scale if known else None
 
 
+def first_noise(problem: LayerProblem, noise: float | None) -> float:
+    """σ² of the first sweep; positions begin with the one that they end with, where it is known."""
+    return FIRST_NOISE * problem.scale if noise is None or problem.positions is None else noise
+
+
 def fit_chains(
     problem: LayerProblem,
     plan: ChainPlan,
@@ -273,7 +278,7 @@ def fit_chains(
             own = with_phases(problem, rng)
             state = first_state(own, noise, rng) if begin is None else _with_new_windows(begin[number], own, noise)
             chain = layout.begin(own, state, rng)
-            warm = max(FIRST_NOISE * problem.scale, noise) if begin is None else noise
+            warm = max(first_noise(problem, noise), noise) if begin is None else noise
         watched = None
         if held is not None and to_the_end:
             chain.leave_out(held)
@@ -313,7 +318,8 @@ def fit_chains(
 
 def _bytes_of_draw(problem: LayerProblem) -> int:
     labels = sum(problem.n_items[layer.target] + problem.baskets[layer.basket].n_tokens for layer in problem.layers)
-    return labels + 4 * sum(problem.n_items)
+    points = 0 if problem.positions is None else problem.positions.size(problem.n_items)
+    return labels + 4 * (sum(problem.n_items) + points)
 
 
 def with_phases(problem: LayerProblem, rng: np.random.Generator) -> LayerProblem:
@@ -352,9 +358,8 @@ def _run(
         return {"chain": chain._to_file(), "kept": recorder._to_file(), "watched": seen, "sweeps": begun}
 
     stopped = number > 0 and interrupted()  # no other chain begins
-    cool = SLOW_COOLING * plan.burn_in if plan.classes and plan.own_clusters and plan.burn_in else COOLING
     while begun < plan.n_sweeps and not stopped:
-        chain.state.noise = noise * cooling(begun, warm / noise, cool)
+        chain.state.noise = noise * cooling(begun, warm / noise)
         chain.sweep(adapt=begun < plan.burn_in)
         if begun >= plan.burn_in:
             kept = (begun + 1 - plan.n_sweeps) % keep_every == 0
@@ -368,9 +373,9 @@ def _run(
     return recorder.draws(noise) if recorder.kept else None, stopped
 
 
-def cooling(sweep: int, factor: float, n_sweeps: float = COOLING) -> float:
+def cooling(sweep: int, factor: float) -> float:
     """The factor of the noise in a sweep, which falls geometrically to 1."""
-    return float(factor ** max(0.0, 1.0 - sweep / n_sweeps))
+    return float(factor ** max(0.0, 1.0 - sweep / COOLING))
 
 
 def held_out(
@@ -394,7 +399,7 @@ def held_out(
         held = (
             held_pairs(problem, HELD_OUT, rng, plan.together) if plan.classes else rng.random(problem.n_rows) < HELD_OUT
         )
-    start = max(FIRST_NOISE * problem.scale, 1e-12)
+    start = max(first_noise(problem, plan.noise), 1e-12)
     chain = layout.begin(problem, first_state(problem, start, rng), rng)
     if held.sum() < LEAST_HELD_OUT:
         return chain, None
@@ -405,7 +410,7 @@ def held_out(
     rows, state = np.flatnonzero(held), chain.state
     seen = problem.take(rows)
     chain.leave_out(held)
-    found, slow, least = HeldOut.of(problem, rows), plan.own_clusters and not plan.classes, 1e-6 * problem.scale
+    found, slow, least = HeldOut.of(problem, rows), plan.own_clusters, 1e-6 * problem.scale
     n_sweeps, predicted_from = (OWN_SWEEPS, OWN_SWEEPS // 8) if slow else (HELD_OUT_SWEEPS, PREDICTED_FROM)
     if plan.classes:
         n_sweeps, predicted_from = CLASS_SWEEPS, CLASS_SWEEPS // 2

@@ -626,6 +626,88 @@ def draw_offsets(indptr, residual, weights, precision, prior_precision, normals,
 ROWS = 512  # at a time, so that what is worked out of them stays near and in vector registers
 
 
+@njit(inline="always", **FAST)
+def inner(left, right, n):
+    """Equivalent to ``left[:n] @ right[:n]``."""
+    total = f4(0)
+    for i in range(n):
+        total += left[i] * right[i]
+    return total
+
+
+@njit(cache=True, **FAST)
+def draw_positions(
+    indptr, rows, others, residual, weights, features, precision, precisions, shift, labels, normals, own
+):  # fmt: skip
+    """Positions ``own`` (n, d), whose observations stand together in ``rows``; the residuals follow.
+
+    x ~ N(A⁻¹h, A⁻¹), A = precision·Σ w g gᵀ + Λ, h = precision·Σ w (r + g·x) g + shift, where g is the row of
+    ``features`` (others, d) of what an observation meets, and Λ = precisions[labels].
+    """
+    d = own.shape[1]
+    gram, lower, right, z, change = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, f4)
+    g, wanted = np.empty((d, ROWS), f4), np.empty(ROWS, f4)
+    weighted = g if weights is None else np.empty((d, ROWS), f4)
+    for item in range(len(own)):
+        gram[:], right[:] = 0, 0
+        for start in range(indptr[item], indptr[item + 1], ROWS):
+            n = min(ROWS, indptr[item + 1] - start)
+            for i in range(n):
+                e, other = u8(rows[start + i]), u8(others[start + i])
+                t = residual[e]
+                for a in range(d):
+                    g[a, i] = features[other, a]
+                    t += features[other, a] * own[item, a]
+                wanted[i] = t
+                if weights is not None:
+                    for a in range(d):
+                        weighted[a, i] = weights[e] * g[a, i]
+            for a in range(d):
+                right[a] += inner(weighted[a], wanted, n)
+                for b in range(a + 1):
+                    gram[a, b] += inner(weighted[a], g[b], n)
+        prior = precisions[labels[item]]
+        for a in range(d):  # L Lᵀ is the precision; L z = h plus normals; Lᵀ x = z
+            for b in range(a + 1):
+                t = precision * gram[a, b] + prior[a, b]
+                for c in range(b):
+                    t -= lower[a, c] * lower[b, c]
+                lower[a, b] = math.sqrt(t) if a == b else t / lower[b, b]
+            t = precision * right[a] + shift[item, a]
+            for c in range(a):
+                t -= lower[a, c] * z[c]
+            z[a] = t / lower[a, a]
+        for a in range(d):
+            z[a] += normals[item, a]
+        for a in range(d - 1, -1, -1):
+            t = z[a]
+            for c in range(a + 1, d):
+                t -= lower[c, a] * z[c]
+            z[a] = t / lower[a, a]
+            change[a] = f4(z[a]) - own[item, a]
+            own[item, a] = f4(z[a])
+        for place in range(indptr[item], indptr[item + 1]):
+            other, moved = u8(others[place]), f4(0)
+            for a in range(d):
+                moved += features[other, a] * change[a]
+            residual[u8(rows[place])] -= moved
+
+
+@njit(cache=True, **FAST)
+def nearness(points, means, lower, out):
+    """Equivalent to ``out += -0.5 * (((points[:, None] - means) @ lower) ** 2).sum(2)``, for each cluster."""
+    n, d = points.shape
+    for i in range(n):
+        for k in range(len(means)):
+            total = 0.0
+            for b in range(d):
+                t = 0.0
+                for a in range(b, d):
+                    t += (points[i, a] - means[k, a]) * lower[k, a, b]
+                total += t * t
+            out[i, k] -= 0.5 * total
+
+
 @njit(cache=True, **FAST)
 def draw_latent(label_codes, latent, residual, weights, sd, cuts, uniforms, phi):
     """Latent answers between the cut points of their labels; the effect, latent − residual, stays.
@@ -748,6 +830,17 @@ def add_pulls(sources, source_of, asked, joins, indptr, tokens, itself, clusters
             size += f4(1)
         if size > 0:
             out[e] += pull / math.sqrt(size)
+
+
+@njit(cache=True, **FAST)
+def add_products(left, right, out):
+    """Equivalent to ``out += einsum("er,er->e", left, right)`` of rows ``left = (table, at)`` and ``right``."""
+    (first, i), (second, j) = left, right
+    for e in range(len(out)):
+        a, b, total = first[i[e]], second[j[e]], f4(0)
+        for r in range(first.shape[1]):
+            total += a[r] * b[r]
+        out[e] += total
 
 
 @njit(cache=True, **FAST)

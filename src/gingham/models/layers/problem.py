@@ -20,6 +20,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data.sample import marked
 from gingham.engine.files import by_blocks, gathered
+from gingham.models.layers.positions import SETTLING, PositionPlan, Positions
 from gingham.storage import savable
 
 ITEM, BASKET, SIDE = "item", "basket", "side information"
@@ -188,6 +189,7 @@ class LayerProblem:
     scale: float = 1.0  # variance of the labels, the unit of the priors
     center: float = 0.0  # mean of the prior of μ
     priors: Priors = field(default_factory=Priors)
+    positions: PositionPlan | None = None
 
     @property
     def n_modes(self) -> int:
@@ -231,6 +233,15 @@ class LayerProblem:
             ends.append(np.concatenate([[0], np.flatnonzero(changes) + 1, [self.n_rows]]).astype(np.int64))
         return tuple(ends)
 
+    @cached_property
+    def position_codes(self) -> tuple[Ints, Ints]:
+        """Of each row the source with its period, counted together, and the target; for positions."""
+        plan = self.positions
+        if plan is None:
+            raise ValueError("a problem without positions")
+        period = plan.period(self.times, self.n_rows)
+        return self.codes[plan.source] * np.int64(plan.n_periods) + period, self.codes[plan.target]
+
     @property
     def n_offsets(self) -> tuple[int, ...]:
         """The number of offsets of each kind: of the items of each mode, then of the windows of each width."""
@@ -249,6 +260,8 @@ class LayerProblem:
         """The number of layers of each kind, as text."""
         kinds = [layer.kind for layer in self.layers]
         counts = [f"{kinds.count(kind)} {kind} layers" for kind in (ITEM, BASKET, SIDE) if kind in kinds]
+        if (plan := self.positions) is not None:
+            counts.append(f"positions of {plan.rank} coordinates in {plan.n_periods} periods")
         return ", ".join(counts) or "offsets only"
 
     def offset_variance(self, kind: int) -> float:
@@ -290,11 +303,22 @@ class ChainState:
     n_sweeps: int = 0
     square: float = float("inf")  # mean square of the residuals after the last sweep
     baskets_enabled: bool = False  # whether basket layers are drawn yet
+    positions: Positions | None = None
 
     @property
     def draws_layers(self) -> bool:
         """Whether the next sweep draws more than offsets."""
         return self.n_sweeps >= OFFSET_SWEEPS
+
+    @property
+    def draws_latent(self) -> bool:
+        """Whether the next sweep draws latent answers; positions first settle on the labels."""
+        return self.draws_layers and (self.positions is None or self.settled)
+
+    @property
+    def settled(self) -> bool:
+        """Whether variances and clusters of positions are drawn."""
+        return self.n_sweeps >= SETTLING
 
     def end_sweep(self, square: float) -> None:
         """Note that a sweep has ended with this mean square of the residuals."""
@@ -307,7 +331,7 @@ class ChainState:
 def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -> ChainState:
     """Random clusters, cells of zero, and the labels as latent answers."""
     label_values = np.zeros(1) if problem.label_values is None else problem.label_values
-    cuts = (label_values[1:] + label_values[:-1]) / 2.0
+    cuts, plan = (label_values[1:] + label_values[:-1]) / 2.0, problem.positions
     return ChainState(
         noise=noise,
         mean=problem.center,
@@ -328,6 +352,7 @@ def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -
         cuts=cuts,
         steps=np.full(len(cuts), 0.03 * float(np.sqrt(problem.scale))),
         latent=by_blocks(lambda rows: problem.labels[rows].astype(np.float32), len(problem.labels), problem.labels),
+        positions=None if plan is None else Positions.first(plan, problem.n_items, noise, rng),
     )
 
 

@@ -509,7 +509,7 @@ class BasketRanker(Persistent):
         backend: str | None = None,
         **rules: Unpack[RuleArguments],
     ) -> Any:
-        """The n best items of each user as a frame: user, item, place, score, base, reasons.
+        """The n best items of each user as a frame: user, item, place, score, base, reasons; titles where there are.
 
         Parameters
         ----------
@@ -573,15 +573,17 @@ class BasketRanker(Persistent):
         rows, ranks = np.nonzero(places >= 0)
         items = places[rows, ranks]
         table: dict[str, Sequence[object]] = {} if users is None else {"user": users[rows].tolist()}
+        names = self.item_names_
         table |= {
             "item": self.items_[items].tolist(),
+            **({"title": [names[i] for i in items]} if self.names else {}),
             "place": (ranks + 1).tolist(),
             "score": scores[rows, ranks].astype(float).tolist(),
         }
         if rules:
             table |= {"free_place": free[rows, ranks].tolist(), "rule": [moved[r][k] for r, k in zip(rows, ranks)]}
         if reasons:
-            names, listed = self.item_names_, np.split(items, np.searchsorted(rows, np.arange(1, len(places))))
+            listed = np.split(items, np.searchsorted(rows, np.arange(1, len(places))))
             told = [
                 why for row, mine in enumerate(listed) for why in self._explain(people.of(np.array([row])), mine, names)
             ]
