@@ -75,6 +75,14 @@ REASONS: dict[tuple[str, str], str] = {
         "if self.candidates != 1:",
     ): "equivalent: there is at least one candidate",
     (
+        "models/progressive.py",
+        "before, learned = None, 1",
+    ): "equivalent: fresh draws count for models that grow only, from the second on",
+    (
+        "models/progressive.py",
+        'if references and (order < "shuffle" or strata is not None):',
+    ): "equivalent: the other order comes before it in the alphabet, too",
+    (
         "certificates/population.py",
         "observed = min(max(evidence.law.mean, -1.0), 1.0)",
     ): "equivalent: a scaled loss is not below 0 but for rounding",

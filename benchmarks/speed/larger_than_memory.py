@@ -1,7 +1,8 @@
 """Fits of 50 million synthetic observations from Parquet files under a memory limit, beside 5 million in memory.
 
     python benchmarks/speed/larger_than_memory.py --only "grid,layers with baskets,ranking" --limit 4
-    python benchmarks/speed/larger_than_memory.py --only "layers with baskets" --engines memory,files,dask
+    python benchmarks/speed/larger_than_memory.py --only "layers with baskets" --engines memory,files,dask \\
+        --rows 1e7 --limit 1.5 --out benchmarks/results/speed_workers.json
 
 Each fit is a process of its own in a control group (Linux, root) that may take so many GiB, page cache included: one
 that takes more is ended by the system. Popularity of users and items falls as a power of the rank, stars come from a

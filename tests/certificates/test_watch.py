@@ -175,6 +175,18 @@ def test_rows_are_evidence_once(tmp_path):
     assert again.update(later[100:], labels[100:]).to_dict() == watch.update(later[100:], labels[100:]).to_dict()
 
 
+def test_the_interval_of_the_last_rows_shares_alpha_with_all_calls():
+    """Call k has α/(k (k + 1)), half of it on either side; all calls together have α."""
+    rng, watch = np.random.default_rng(5), certificate().watch(alpha=0.02)
+    for k in (1, 2, 3):
+        losses, alone = rng.choice([0.0, 1.0, 3.0], 60), Track("alone", watch.tracks[0].promise)
+        alone.evidence(losses / 4)
+        low, high = alone.interval(log(2 * k * (k + 1) / 0.02))
+        last = watch.add(losses).last
+        assert (last["low"], last["high"]) == pytest.approx((4 * low, 4 * high))
+        assert last["loss"] == pytest.approx(losses.mean())
+
+
 def test_rows_are_known_again_by_how_their_ids_are_written():
     """Finished predictions: numbers in one table may be texts in the next."""
     rng, watch = np.random.default_rng(4), certificate().watch()

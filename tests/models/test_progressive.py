@@ -268,6 +268,16 @@ def test_models_that_grow_learn_every_draw_once():
     assert {one.code: one.status for one in found.assumptions}["members fitted outside"] == "given"
 
 
+def test_models_that_name_no_loss_and_distributions_of_regressors():
+    X, y = planted(200)
+    model = gg.CoClusteringRegressor(2, random_state=0)
+    for labels, loss in (({"bounds": (1, 5)}, "quadratic"), ({"alphabet": STARS}, "absolute")):
+        assert gg.certify_progressive(clone(model).set_params(**labels), X, y, blocks=2).loss == loss
+    found = gg.certify_progressive(clone(model).set_params(alphabet=STARS), X, y, blocks=2, loss="ranked-probability")
+    assert found.empirical < found.worst
+    assert not hasattr(found.model.members_[0], "classes_")
+
+
 def test_members_of_plain_settings_are_fitted_here():
     X, y = planted(200)
     found = gg.certify_progressive(FAMILIES["regressor"], X, y, blocks=2)

@@ -83,6 +83,7 @@ class PartRows:
         self.indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.label_codes = problem.label_codes.astype(np.uint8)
         self.none: Floats = np.zeros((0, 0), dtype=np.float32)
+        self.entries: dict[int, tuple[Ints, Ints, Ints]] = {}
         self.leave_out(None)
 
     def leave_out(self, held: Bools | None) -> list[Floats]:
@@ -234,7 +235,19 @@ class PartRows:
         basket = self.problem.baskets[self.layers[t].basket]
         self._fill(t, cells, 0)
         kernel.prepare_tokens(basket.scale, self.statistics, self.table, self.work)
-        self.places = basket.indptr[:-1].copy()
+
+    def _entries(self, t: int, first: int, last: int, several: int) -> tuple[Ints, Ints]:
+        """Sources and tokens of the entries of baskets with the tokens first:last, ordered by source."""
+        at = self.layers[t].basket
+        if at not in self.entries:
+            basket = self.problem.baskets[at]
+            group = basket.tokens // several
+            order = np.argsort(group.astype(np.uint16) if basket.n_tokens < 2**16 else group, kind="stable")
+            ends = np.cumsum(np.bincount(group, minlength=-(-basket.n_tokens // several)))
+            self.entries[at] = np.append(0, ends), basket.sources[order], basket.tokens[order]
+        starts, sources, tokens = self.entries[at]
+        mine = slice(starts[first // several], starts[-(-last // several)])
+        return sources[mine], tokens[mine]
 
     def draw_own_tokens(self, t: int, cells: Floats, precision: float, log_share: Floats, stream: Generator) -> Ints:
         """Clusters of users that are their own only tokens; returns their numbers per cluster."""
@@ -244,15 +257,17 @@ class PartRows:
         kernel.draw_tokens(*every, self.contents[t], cells, precision, log_share, numbers, self.work, labels)
         return np.bincount(labels, minlength=self.layers[t].n_token_clusters)
 
-    def sum_tokens(self, t: int, first: int, last: int, changes: Floats, old: Ints, new: Ints) -> tuple[Floats, Floats]:
-        """What users say of the tokens first:last, after those before them went from ``old`` to ``new`` clusters."""
-        basket, n = self.problem.baskets[self.layers[t].basket], last - first
+    def sum_tokens(self, t: int, first: int, last: int, several: int) -> tuple[Floats, Floats]:
+        """What users say of the tokens first:last, as many as are drawn together; see the kernel of that name."""
+        n = last - first
         sums, pairs = np.zeros((n, 2 * self.width)), np.zeros((n, n, self.width), dtype=np.float32)
-        kernel.sum_tokens(
-            basket.indptr, basket.tokens, self.places, len(old), changes, first, last, self.contents[t], old, new,
-            self.work, sums, pairs,
-        )  # fmt: skip
+        kernel.sum_tokens(*self._entries(t, first, last, several), first, self.work, sums, pairs)
         return sums, pairs
+
+    def move_tokens(self, t: int, first: int, several: int, changes: Floats, old: Ints, new: Ints) -> None:
+        """The tokens from ``first`` on went from ``old`` to ``new`` clusters."""
+        sources, tokens = self._entries(t, first, first + len(old), several)
+        kernel.move_tokens(sources, tokens, first, changes, old, new, self.contents[t], self.work)
 
     def draw_users(
         self,
@@ -591,18 +606,15 @@ class DaskChain(Chain):
 
     def _draw_tokens_of_users(self, t: int, log_share: Floats, numbers: Floats) -> None:
         """Clusters of tokens that users of all parts hold."""
-        labels, precision, width = self.state.tokens[t], 1.0 / self.state.noise, self.where.widths[t]
-        changes: Floats = np.zeros((0, width), dtype=np.float32)
-        old = new = labels[:0]
+        labels, precision = self.state.tokens[t], 1.0 / self.state.noise
         basket = self.problem.baskets[self.problem.layers[t].basket]
         several = int(np.clip(HELD * basket.n_sources * basket.n_tokens / max(len(basket.tokens), 1), *TOKENS))
         for first in range(0, len(labels), several):
             last = min(first + several, len(labels))
-            every = self.parts.each("sum_tokens", t, first, last, changes, old, new)
-            sums, pairs = (reduce(add, own) for own in zip(*every))
+            sums, pairs = (reduce(add, own) for own in zip(*self.parts.each("sum_tokens", t, first, last, several)))
             old, new = labels[first:last].copy(), labels[first:last]
             changes = kernel.draw_summed_tokens(
                 sums, pairs, self.cells[t], precision, log_share, numbers[first:last], new
             )
-        self.parts.later("sum_tokens", t, len(labels), len(labels), changes, old, new)
+            self.parts.later("move_tokens", t, first, several, changes, old, new.copy())
         self.counts[t][1] = np.bincount(labels, minlength=self.problem.layers[t].n_token_clusters)

@@ -521,42 +521,50 @@ def add_stats(targets, sources, residual, weights, labels, width, stats):
 
 
 @njit(cache=True, **FAST)
-def sum_tokens(indptr, tokens, places, moved, changes, first, last, contents, old, new, work, sums, pairs):
-    """What a part's sources say of the tokens first:last, after ``moved`` tokens before them were drawn.
+def move_tokens(sources, tokens, first, changes, old, new, contents, work):
+    """Contents and work of a part's sources after some tokens were drawn, given the entries of baskets with these.
+
+    ``changes`` are G_old − G_new of the tokens from ``first`` on, ``old`` and ``new`` their clusters.
+    """
+    width = changes.shape[1]
+    for e in range(len(tokens)):
+        i = tokens[e] - first
+        if old[i] != new[i]:
+            at = u8(2 * width) * u8(sources[e])
+            contents[sources[e], old[i]] -= f4(1)
+            contents[sources[e], new[i]] += f4(1)
+            for c in range(width):
+                work[at + u8(width + c)] += work[at + u8(c)] * changes[i, c]
+
+
+@njit(cache=True, **FAST)
+def sum_tokens(sources, tokens, first, work, sums, pairs):
+    """What a part's sources say of some tokens, given the entries of baskets with these, ordered by source.
 
     Adds A and B of `draw_tokens` to ``sums``, (tokens, 2W), and Σ_x a² n_x over the sources that hold two of the tokens
     to ``pairs``, (tokens, tokens, W), the second before the first: by so much a change of one lowers B of the other.
-    ``places`` says where the moved tokens begin in each source's basket and follows; ``changes`` are G_old − G_new of
-    these tokens, ``old`` and ``new`` their clusters.
     """
     n, width = sums.shape[0], sums.shape[1] // 2
-    row, begin, beside = u8(2 * width), first - moved, u8(n * width)
+    row, beside = u8(2 * width), u8(n * width)
     sums, pairs = sums.reshape(-1), pairs.reshape(-1)
-    for x in range(len(indptr) - 1):
-        p, stop, at = places[x], indptr[x + 1], row * u8(x)
-        while p < stop and tokens[p] < first:
-            i = tokens[p] - begin
-            if old[i] != new[i]:
-                contents[x, old[i]] -= f4(1)
-                contents[x, new[i]] += f4(1)
-                for c in range(width):
-                    work[at + u8(width + c)] += work[at + u8(c)] * changes[i, c]
-            p += 1
-        places[x] = p
-        q = p
-        while q < stop and tokens[q] < last:
-            i = u8(tokens[q] - first)
-            for c in range(2 * width):
-                sums[i * row + u8(c)] += work[at + u8(c)]
-            for block in range(0, width, 4):
-                lane = at + u8(block)
-                n0, n1, n2, n3 = work[lane], work[lane + u8(1)], work[lane + u8(2)], work[lane + u8(3)]
-                for o in range(p, q):
-                    to = i * beside + u8(tokens[o] - first) * u8(width) + u8(block)
-                    t0, t1, t2, t3 = pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)]
-                    t0, t1, t2, t3 = t0 + n0, t1 + n1, t2 + n2, t3 + n3
-                    pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)] = t0, t1, t2, t3
-            q += 1
+    begin = 0
+    for e in range(len(tokens)):
+        if sources[e] != sources[begin]:
+            begin = e
+        i, at = u8(tokens[e] - first), row * u8(sources[e])
+        for block in range(0, 2 * width, 4):
+            to, lane = i * row + u8(block), at + u8(block)
+            s0, s1, s2, s3 = sums[to], sums[to + u8(1)], sums[to + u8(2)], sums[to + u8(3)]
+            s0, s1, s2, s3 = s0 + work[lane], s1 + work[lane + u8(1)], s2 + work[lane + u8(2)], s3 + work[lane + u8(3)]
+            sums[to], sums[to + u8(1)], sums[to + u8(2)], sums[to + u8(3)] = s0, s1, s2, s3
+        for block in range(0, width, 4):
+            lane = at + u8(block)
+            n0, n1, n2, n3 = work[lane], work[lane + u8(1)], work[lane + u8(2)], work[lane + u8(3)]
+            for o in range(begin, e):
+                to = i * beside + u8(tokens[o] - first) * u8(width) + u8(block)
+                t0, t1, t2, t3 = pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)]
+                t0, t1, t2, t3 = t0 + n0, t1 + n1, t2 + n2, t3 + n3
+                pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)] = t0, t1, t2, t3
 
 
 @njit(cache=True, **FAST)
