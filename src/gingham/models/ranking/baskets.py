@@ -126,10 +126,7 @@ class Baskets(Taken):
     @classmethod
     def of(cls, users: Ints, items: Ints, shape: tuple[int, int]) -> Baskets:
         """Pairs of codes; a pair that is listed twice is one."""
-        order = np.unique(users.astype(np.int64) * shape[1] + items)
-        rows, columns = np.divmod(order, shape[1])
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-        return cls.stored(columns.astype(np.int32), starts, shape[1])
+        return cls(_counted(users, items, None, 1, shape))
 
     @classmethod
     def counted(cls, users: Ints, items: Ints, weights: Floats | None, least: float, shape: tuple[int, int]) -> Baskets:
