@@ -225,7 +225,8 @@ def happened() -> Iterator[str]:
                 f"{ended(row)} |"
             )
         row = rows["re-weighted"]
-        yield f"| {title}: re-weighted to the later mix | {row['promised']:.3f} | | {row['happened']:.3f} | {ended(row)} |"
+        happened = f"{row['happened']:.3f} | {ended(row)}"
+        yield f"| {title}: re-weighted to the later mix | {row['promised']:.3f} | | {happened} |"
     yield ""
     yield "| stratum | share before | after | promised | happened |"
     yield "|---|---|---|---|---|"
