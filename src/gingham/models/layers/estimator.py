@@ -599,11 +599,6 @@ class LayeredModel(TupleModel, Persistent):
         return self._fits[self._shown].noise
 
     @property
-    def offsets_(self) -> tuple[Floats, ...]:
-        """b_j of each mode's items, averaged over the draws."""
-        return self.draws_.mean_offsets()
-
-    @property
     def layers_(self) -> tuple[Layer, ...]:
         """The layers of the last draw, strongest first, clusters in order."""
         return self._named().layers()
