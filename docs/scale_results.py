@@ -156,6 +156,20 @@ def larger_than_memory(found: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
+def on_workers(found: dict[str, Any]) -> Iterator[str]:
+    for name, row in found.items():
+        if "seconds" not in row.get("dask", {}):
+            continue
+        there, here = row["dask"], row["files"]
+        yield (
+            f"**Measured**, {name} of {there['rows']:,} such observations on two dask workers: error "
+            f"{there['error']:.3f}, CPU time {duration(there['cpu_s'])}, compilation on the workers included, "
+            f"{there['own_gib']:.1f} GiB of all processes. The same fit of one process from files, under "
+            f"{here['limit_gib']:g} GiB: {here['error']:.3f}, {duration(here['cpu_s'])}, {here['own_gib']:.1f} GiB."
+        )
+        yield ""
+
+
 def engines(found: dict[str, Any]) -> Iterator[str]:
     rows = {name: row for name, row in found.items() if "value" in row.get("memory", {})}
     places = [
@@ -226,6 +240,7 @@ def every() -> Iterator[str]:
     yield from (*growth(found), *phases(found), *cluster(results("speed_dask")), *predicted(found))
     yield from baskets(results("speed_gpu_baskets"))
     yield from larger_than_memory(results("speed_larger_than_memory"))
+    yield from on_workers(results("speed_workers"))
     yield from (*engines(results("speed_engines")), *plan(results("speed_plan")), *commands(results("speed_commands")))
 
 

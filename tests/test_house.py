@@ -16,7 +16,7 @@ MOST_ASKED_CELLS = 1  # isinstance on a cell outside cells/
 MOST_ASKED_MODELS = 2  # isinstance on a model outside its own family
 MOST_ASKED_POSTERIORS = 3  # isinstance on a posterior or a structure outside its own room
 MOST_PRIVATE = 7  # private attributes of an object of another room
-MOST_DEVICE_TESTS = 72  # tests for torch or an array module outside engine/ and models/layers
+MOST_DEVICE_TESTS = 66  # tests for torch or an array module outside engine/ and models/layers
 # What other rooms ask of a fitted model: the underscore keeps these names off the list that a user sees.
 ASKED_OF_MODELS = {
     "_errors", "_fit_rows", "_fitted_along", "_from_file", "_goes_to_device", "_item_modes", "_made_readable",

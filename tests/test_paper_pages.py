@@ -124,6 +124,13 @@ def test_every_pointer_leads_somewhere(page):
     assert lost == []
 
 
+def test_the_papers_own_bounds_are_in_the_package():
+    named = ("theorem2", "theorem5", "theorem6", "renyi", "lemma1", "p4_theorem1", "p4_theorem2", "quantised")
+    pages = "".join(TEXTS.values())
+    assert [name for name in named if f"`certificates.papers.{name}`" not in pages] == []
+    assert "`gingham.certificates.equation15`" in pages
+
+
 def test_a_pointer_that_leads_nowhere_is_noticed():
     assert found("CoClusteringRegressor.predict")
     assert not found("CoClusteringRegressor.predicted")

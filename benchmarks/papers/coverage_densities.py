@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
+import statements
 from coverage_problems import DELTA, Tally
 
 from gingham.certificates import certify, papers
@@ -90,13 +91,13 @@ def balls(law: Law, observed: np.ndarray, assigns: list[np.ndarray], name: str, 
     tally.above("theorem-2", name, gap, papers.theorem2(price, seen.size, n, DELTA).value)
     tally.above("type ball, exact constant", name, gap, (price + ln_shtarkov(seen.size, n) - log(DELTA)) / n)
     tally.above("broken: type ball without KL and δ", name, gap, ln_shtarkov(seen.size, n) / n)
-    cells, items = papers.theorem11(assigns, n, DELTA)
+    cells, items = statements.theorem11(assigns, n, DELTA)
     margins = [[t.sum(axis=tuple(j for j in range(d) if j != i)) for i in range(d)] for t in (observed, law.p)]
     gaps = [relative_entropy(a, b) for a, b in zip(*margins)]
     # (28) and (29) hold together with probability 1 − δ.
     tally.note("theorem-11", name, gap > cells.value or any(g > b.value for g, b in zip(gaps, items)))
     if all(np.isin(q, (0.0, 1.0)).all() for q in assigns):
-        value = papers.theorem12(assigns, seen, margins[0], n, DELTA).value
+        value = statements.theorem12(assigns, seen, margins[0], n, DELTA).value
         tally.above("theorem-12", name, code_length(law, observed, assigns, cells.value, items), value)
 
 

@@ -16,10 +16,11 @@ from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from statements import theorem12
+
 from common import arguments, previous, write
 from gingham import CoOccurrenceClustering
 from gingham.certificates import certify
-from gingham.certificates.papers import theorem12
 from gingham.models.counts.fit import CountSolver, count_sample
 
 FIGURES = {

@@ -96,7 +96,7 @@ def main():
     results = previous(args)
     n, n_singletons, samples, planted = SMALL if args.quick else NUMBERS
     if "objectives" in args.parts:
-        trees = [rise(*random_case(seed), Messages(Constant(), tol=0.0, max_iter=15)) for seed in range(n)]
+        trees = [rise(*random_case(seed), Messages(tol=0.0, max_iter=15)) for seed in range(n)]
         joint = [
             rise(*random_problem(seed, repeats=bool(seed % 2))[:2], Projection(Constant(), tol=0.0, max_iter=15))
             for seed in range(n)

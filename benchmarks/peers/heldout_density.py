@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, data_file, previous, write
 from gingham import CoOccurrenceClustering
-from gingham.models.counts.fit import smoothed_lift
+from gingham.summary.values import smoothed_lift
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are what the published figures used
 FIGURES = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import pickle
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +21,7 @@ import polars as pl
 from sklearn.base import BaseEstimator
 
 import gingham as gg
-from gingham import verify
+from gingham import storage, verify
 from gingham.cells import ZeroOne
 from gingham.certificates import (
     Progressive,
@@ -171,6 +172,32 @@ def change_fails(rng: np.random.Generator) -> bool:
     return any(one.verdict != "no change is proved" for one in found.changes)
 
 
+def large_groups_fail(rng: np.random.Generator) -> bool:
+    """Groups that lose much are large, or small, as the draw will have it; covered is the mean over groups."""
+    risk = rng.beta(1, 2, 60)
+    sizes = np.maximum(1, np.round(12 * (risk if rng.random() < 0.5 else 1 - risk))).astype(int)
+    wrong = (rng.random(sizes.sum()) < np.repeat(risk, sizes)).astype(int)
+    groups = np.repeat(np.arange(60), sizes)
+    found = gg.certify_predictions(
+        wrong, np.zeros(len(wrong), int), loss="zero-one", alphabet=[0, 1], groups=groups, random_state=0
+    )
+    return found.value < 1 / 3
+
+
+def steered_fails(rng: np.random.Generator) -> bool:
+    """Both strata keep their promise, and somebody who sees the evidence says of which the next rows are."""
+    loss = {"name": "absolute", "alphabet": None, "bounds": [0.0, 1.0], "table": None, "low": 0.0, "range": 1.0}
+    facts = {
+        "value": 0.2, "delta": DELTA, "predictor": "predictions", "bound": "holdout", "model": None, "loss": loss,
+        "strata": [{"name": name, "value": 0.2} for name in "ab"], "strata_rule": "column",
+    }  # fmt: skip
+    kept = Watch(facts, alpha=DELTA)
+    for _ in range(40):
+        ahead = max(kept.tracks[1:], key=lambda track: track.log_wealth).name
+        kept.add((rng.random(10) < 0.2).astype(float), np.full(10, ahead))
+    return kept.ended is not None or any(track.ended is not None for track in kept.tracks)
+
+
 def ranking_winner_fails(rng: np.random.Generator) -> bool:
     hidden = np.column_stack([np.arange(80), np.zeros(80, int)])
     lists = [{u: [0] if rng.random() < 0.5 else [1] for u in range(80)} for _ in range(4)]
@@ -226,6 +253,8 @@ SIMULATED: dict[tuple[str, str], Callable[[np.random.Generator], bool]] = {
     (STRATA, "the stratum that looks best"): smallest_stratum_fails,
     (STRATA, "pairs of new nodes, where nodes differ"): new_nodes_fail,
     (WATCHES, "a look after every twenty rows"): peeking_fails,
+    (STRATA, "groups whose size goes with their loss"): large_groups_fail,
+    (WATCHES, "the next stratum is chosen by who sees the evidence"): steered_fails,
     (AUDITS, "a winner among equals"): winner_fails,
     (AUDITS, "the best of twelve that guess"): best_of_audit_fails,
     (AUDITS, "a change where there is none"): change_fails,
@@ -250,6 +279,16 @@ def copies(n: int = 600, **options: Any) -> Any:
     return gg.certify_predictions(y, np.clip(y + 0.1, 1, 5), label_bounds=(1, 5), **options)
 
 
+def on_the_fit(model: Any, n: int = 300, weight: int = 1) -> Any:
+    """A certificate of held-out rows on rows of the fit."""
+    X, y = (column[:n] for column in rows())
+    return gg.certify(model, X, y, bound="holdout", predictor="median", sample_weight=np.full(n, weight))
+
+
+def ranker_of_everything() -> gg.BasketRanker:
+    return gg.BasketRanker(members=("items",), random_state=0).fit(everything())
+
+
 def counted(change: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
     """Rows that were counted come again, changed."""
     X, y = later()
@@ -259,11 +298,10 @@ def counted(change: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
 def state_of(change: Callable[[dict[str, Any]], None]) -> Any:
     """A watch whose file was changed."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "w.json"
-        watch().update(*later()).save(path)
-        document = json.loads(path.read_text())
-        change(document)
-        path.write_text(json.dumps(document))
+        watch().update(*later()).save(path := Path(folder) / "w.json")
+        kind, state = storage.read(path)
+        change(state)
+        storage.write(path, state.pop("kind", kind), state)
         return Watch.load(path, tested()[0])
 
 
@@ -337,7 +375,7 @@ REFUSED: dict[tuple[str, str], Callable[[], Any]] = {
     (WATCHES, "a loss outside its range"): lambda: predicted().watch().add([9.0]),
     (WATCHES, "a loss that is no number"): lambda: predicted().watch().add([float("nan")]),
     (WATCHES, "a label outside those that were stated"): lambda: watch().update(later()[0], later()[1] + 9),
-    (WATCHES, "a state of another kind"): lambda: state_of(lambda state: state.update(format="other")),
+    (WATCHES, "a state of another kind"): lambda: state_of(lambda state: state.update(kind="other")),
     (WATCHES, "a state without its tracks"): lambda: state_of(lambda state: state.pop("tracks")),
     (WATCHES, "strata that nobody names"): lambda: (
         stratified().watch().update(np.arange(10)[:, None], np.full(10, 3), predictions=np.full(10, 3))
@@ -399,6 +437,40 @@ REFUSED: dict[tuple[str, str], Callable[[], Any]] = {
     ),
     (CHECKED, "rows of the fit with labels of single precision"): lambda: gg.certify(
         tested()[0], rows()[0][:300], rows()[1][:300].astype(np.float32), bound="holdout", predictor="median"
+    ),
+    (CHECKED, "rows of the fit, the model pickled"): lambda: on_the_fit(pickle.loads(pickle.dumps(tested()[0]))),
+    (CHECKED, "rows of the fit as a Sample"): lambda: gg.certify(
+        tested()[0], tested()[0].sample(rows()[0][:300], rows()[1][:300]), bound="holdout", predictor="median"
+    ),
+    (CHECKED, "some rows of the fit with a weight of three"): lambda: on_the_fit(tested()[0], 30, 3),
+    (CHECKED, "a table of losses, and an alphabet in another order than its rows"): lambda: gg.certify_predictions(
+        np.resize(["well", "ill"], 300), np.full(300, "well"), loss=[[0.0, 5.0], [1.0, 0.0]], alphabet=["well", "ill"]
+    ),
+    (CHECKED, "a grid with a table of losses, and an alphabet in another order than its rows"): lambda: (
+        gg.CoClusteringClassifier(2, loss=[[0.0, 5.0], [1.0, 0.0]], alphabet=["well", "ill"]).fit(
+            rows()[0], np.resize(["well", "ill"], 600)
+        )
+    ),
+    (CHECKED, "predictions that are complex numbers"): lambda: gg.certify_predictions(
+        rows()[1], rows()[1] + 2j, label_bounds=(1, 5)
+    ),
+    (CHECKED, "predictions that are points in time"): lambda: gg.certify_predictions(
+        rows()[1], np.full(600, np.datetime64(3, "ns")), label_bounds=(1, 5)
+    ),
+    (STRATA, "groups named 1 and 1.0, which count twice"): lambda: predicted(
+        groups=np.array([name for k in range(300) for name in (k, float(k))], dtype=object)
+    ),
+    (STRATA, "a mix of ids as texts, all of which are new then"): lambda: gg.certify_progressive(
+        grid(), *rows(), strata="known/new"
+    ).for_mix(rows()[0].astype(str)),
+    (WATCHES, "the same new ids as texts, and as numbers before"): lambda: (
+        watch().update(later()[0] + 25, later()[1]).update((later()[0] + 25).astype(str), later()[1])
+    ),
+    (WATCHES, "known ids as texts, which the model takes for new ones"): lambda: watch().update(
+        later()[0].astype(str), later()[1]
+    ),
+    (RANKINGS, "the method of a rival that has the hidden items in its baskets"): lambda: gg.certify_ranking(
+        {u: [0] for u in range(40)}, everything()[::12], against=ranker_of_everything().top, at=3
     ),
     (CHECKED, "a model that answers by what stands beside a row"): lambda: gg.certify_progressive(
         Beside(), *rows(), loss="absolute", alphabet=LETTERS

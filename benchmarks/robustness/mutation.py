@@ -75,9 +75,13 @@ REASONS: dict[tuple[str, str], str] = {
         "if self.candidates != 1:",
     ): "equivalent: there is at least one candidate",
     (
-        "certificates/row_losses.py",
-        "chosen = np.maximum(np.take_along_axis(y_pred, codes[:, None].astype(np.int64), axis=1)[:, -1], floor)",
-    ): "equivalent: there is one column, the first and the last",
+        "models/progressive.py",
+        "before, learned = None, 1",
+    ): "equivalent: fresh draws count for models that grow only, from the second on",
+    (
+        "models/progressive.py",
+        'if references and (order < "shuffle" or strata is not None):',
+    ): "equivalent: the other order comes before it in the alphabet, too",
     (
         "certificates/population.py",
         "observed = min(max(evidence.law.mean, -1.0), 1.0)",
@@ -119,10 +123,6 @@ REASONS: dict[tuple[str, str], str] = {
         "certificates/ranking.py",
         "lists[a : a + BLOCK] = np.where(np.isfinite(np.take_along_axis(part, found, 1)), found, ~1)",
     ): "equivalent: −2 is no column of the table either",
-    (
-        "certificates/row_losses.py",
-        "wrong = ~(np.abs(y_pred.sum(axis=1) - 1) < 1e-6)",
-    ): "equivalent: no number near 1 is exactly a millionth away from it",
     (
         "certificates/evidence.py",
         "sixth = variance + 25.0 * variance*2 + 15.0 * variance**3",

@@ -4,11 +4,11 @@
     python benchmarks/speed/engines.py --engines gpu         # on a machine with a GPU: adds a column to the same file
 
 The same planted observations for all. Each fit is a process of its own. "files" maps all columns, as a fit of a table
-larger than memory does; on dask, a grid and a committee of grids are fitted by two workers, and the other families read
-a dask frame partition by partition and run in one process: "ran" says where. The value is the final objective, or the
-held-out loss of models without one: it is that of the fit in memory up to 1e-9, but on a GPU, which sums in single
-precision, and for layers, whose draws differ there: these have a mean over five seeds and its standard error. CPU
-seconds and peaks include the workers.
+larger than memory does; on dask, grids, committees, layers and rankings are fitted by two workers, and the other
+families read a dask frame partition by partition and run in one process: "ran" says where. The value is the final
+objective, or the held-out loss of models without one: that of the fit in memory up to 1e-9, but on a GPU, which sums in
+single precision, and for layers, whose draws differ there: these have a mean over five seeds and its standard error.
+CPU seconds and peaks include the workers.
 """
 
 from __future__ import annotations

@@ -19,12 +19,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
-from common import arguments, write
+from common import arguments, previous, write
 from gingham.models.views.view_validation import RIDGES
 from parallel_texts import read_texts, vectorised
 
 FIGURES = {
     "CPU seconds over those of one fit": "*/choice over fit, CPU",
+    "wall clock over that of one fit": "*/choice over fit, wall",
     "retrieval: best fixed ridge less the chosen one": "retrieval/best fixed less chosen",
 }
 TIMED = """
@@ -76,12 +77,16 @@ def retrieval(args: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    args = arguments(__doc__ or "", "speed_ridge_choice")
+    args = arguments(
+        __doc__ or "", "speed_ridge_choice", lambda parser: parser.add_argument("--only", choices=("time", "retrieval"))
+    )
     size = (400, 600) if args.quick else (1500, 3000)
     cores = os.cpu_count() or 1
-    results: dict[str, Any] = {f"{threads} threads": timed(threads, size) for threads in sorted({1, cores})}
-    print(results, flush=True)
-    if args.data is not None:
+    results: dict[str, Any] = previous(args) if args.only else {}
+    if args.only != "retrieval":
+        results |= {f"{threads} threads": timed(threads, size) for threads in sorted({1, cores})}
+        print(results, flush=True)
+    if args.only != "time" and args.data is not None:
         results["retrieval"] = retrieval(args)
     write(args, {"objects": size[0], "features": size[1], "views": 4}, results)
 

@@ -19,10 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from project import build
 
 from common import arguments, best_of, write
-from gingham.engine.project import Rows, projector, row_blocks
+from gingham.engine.project import STEP_BYTES, Rows, projector, row_blocks
 from gingham.engine.project_compiled import grouping, make_tiles
 from gingham.engine.threads import over_blocks
-from gingham.fitting.projection import STEP_BYTES
 
 FIGURES = {
     "one thread over C": "cases/*/tiles_over_c",

@@ -28,7 +28,7 @@ from gingham.summary.timeline import timeline
 
 FIGURES = {"runs with a false change, share": "*/null/share", "planted movers found, share": "*/moved/found"}
 ROWS, COLUMNS, MOVERS, SPLIT = 60, 40, 3, 9
-RUNS = {"checkerboard": 200, "counts": 200, "graph": 200, "ranking": 200, "layers": 20, "timeline": 200}
+RUNS = {"checkerboard": 200, "counts": 200, "graph": 200, "ranking": 200, "layers": 200, "timeline": 200}
 SESSIONS, VOTERS, MOTIONS, MODERATES = 3, 30, 80, 3
 
 

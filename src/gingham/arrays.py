@@ -68,6 +68,12 @@ def vstack(arrays: Sequence[AnyArray]) -> AnyArray:
     return namespace(arrays[0]).vstack(arrays)
 
 
+def nearest(values: Floats, numbers: Floats) -> Ints:
+    """The position of the nearest of increasing numbers for each value, where the values lie; the lower one of two."""
+    found: Any = namespace(values).searchsorted(beside((numbers[1:] + numbers[:-1]) / 2, values), values)
+    return found.astype(np.int32) if isinstance(found, np.ndarray) else found.int()
+
+
 def on_host(array: Any) -> AnyArray:
     """A numpy array of what may be a tensor."""
     if namespace(array) is np:

@@ -1,4 +1,4 @@
-"""A call stays a short walk: how many of gingham's files it enters."""
+"""A call stays a short walk: how many of gingham's files and functions it enters, and how deep calls nest."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import files_visited
 
 MOST = {"grid fit": 29, "graph fit": 24, "layered fit": 21, "counts fit": 22, "gingham fit": 51, "gingham report": 40}
 
+DEEPEST = {"grid fit": (290, 20)}  # functions, and those that are active at once
+
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory):
@@ -25,3 +27,6 @@ def test_a_call_enters_few_files(calls, name):
         calls["gingham fit"]()  # the model that it is about
     found = files_visited.visited(calls[name])
     assert 3 < found["files"] <= MOST[name], found["walk"]
+    functions, depth = DEEPEST.get(name, (found["functions"], found["depth"]))
+    assert found["functions"] <= functions
+    assert found["depth"] <= depth

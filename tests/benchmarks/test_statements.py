@@ -1,7 +1,7 @@
-"""The papers' statements that only the coverage study uses, by hand on small numbers."""
+"""The papers' statements by hand on small numbers."""
 
 import sys
-from math import log
+from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,31 @@ def test_theorems_2_and_5_by_hand():
     statement = papers.theorem2(3.0, 4, 99, 0.05)
     assert statement.value == pytest.approx((3 + 3 * log(100) + log(20)) / 99)
     assert papers.theorem5(4, 99, 0.05).value == pytest.approx((3 * log(100) + log(20)) / 99)
+
+
+def test_theorem11_by_hand():
+    q = np.eye(3)[[0, 1, 2, 0]]
+    cells, items = statements.theorem11([q, q], 50, 0.05)
+    information = 4 * (0.5 * log(2) + 0.5 * log(4))
+    assert cells.value == pytest.approx((2 * (information + 3 * log(4)) + 8 * log(51) + log(60)) / 50)
+    assert [s.value for s in items] == pytest.approx([(3 * log(51) + log(60)) / 50] * 2)
+
+
+def test_theorem_12_by_hand():
+    """−I(C_1;C_2) + √(ε/2) ln M + φ(ε) + Σ_i {H(X_i) + 2√(ε_i/2) ln n_i + φ(ε_i) + ψ(ε_i)} (P0 eq. 36)."""
+    rows, columns, n = np.eye(2)[[0, 0, 1, 1]], np.eye(2)[[0, 1, 1]], 5000
+    table = np.array([[0.2, 0.05, 0.05], [0.1, 0.1, 0.05], [0.02, 0.13, 0.1], [0.08, 0.02, 0.1]])
+    cells, margins = rows.T @ table @ columns, (table.sum(1), table.sum(0))
+    price = 4 * log(2) + 2 * log(4) + (log(3) + 2 * log(3 / 2)) + 2 * log(3)  # Σ n·I + m ln n
+    share = log(3 / 0.05)
+    radii = [(price + 3 * log(n + 1) + share) / n, (3 * log(n + 1) + share) / n, (2 * log(n + 1) + share) / n]
+    psi = [sqrt(r / 2) * log((1 + sqrt(r / 2)) / sqrt(r / 2)) for r in radii]
+    phi = [p + log(1 + sqrt(r / 2)) for p, r in zip(psi, radii)]
+    information = float((cells * np.log(cells / np.outer(cells.sum(1), cells.sum(0)))).sum())
+    expected = -information + sqrt(radii[0] / 2) * log(4) + phi[0]
+    for i, margin in enumerate(margins, start=1):
+        expected += -float(margin @ np.log(margin)) + 2 * sqrt(radii[i] / 2) * log(len(margin)) + phi[i] + psi[i]
+    assert statements.theorem12([rows, columns], cells, list(margins), n, 0.05).value == pytest.approx(expected)
 
 
 @settings(max_examples=60, deadline=None)

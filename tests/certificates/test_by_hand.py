@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import lgamma, log, sqrt
+from math import lgamma, log
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from gingham.certificates import certify
 from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.density import SMOOTHINGS
 from gingham.certificates.divergence import ball_maximum
-from gingham.certificates.papers import theorem12
 
 DELTA = 0.1
 
@@ -53,20 +52,3 @@ def test_a_density_gives_each_of_its_balls_an_equal_share_of_delta():
         assert certificate.parameters[name] == pytest.approx(part, rel=1e-6)
         expected += part
     assert certificate.value == pytest.approx(expected, rel=1e-6)
-
-
-def test_theorem_12_by_hand():
-    """−I(C_1;C_2) + √(ε/2) ln M + φ(ε) + Σ_i {H(X_i) + 2√(ε_i/2) ln n_i + φ(ε_i) + ψ(ε_i)} (P0 eq. 36)."""
-    rows, columns, n = hard([0, 0, 1, 1]), hard([0, 1, 1]), 5000
-    table = np.array([[0.2, 0.05, 0.05], [0.1, 0.1, 0.05], [0.02, 0.13, 0.1], [0.08, 0.02, 0.1]])
-    cells, margins = rows.T @ table @ columns, (table.sum(1), table.sum(0))
-    papers = 4 * log(2) + 2 * log(4) + (log(3) + 2 * log(3 / 2)) + 2 * log(3)  # Σ n·I + m ln n
-    share = log(3 / DELTA)
-    radii = [(papers + 3 * log(n + 1) + share) / n, (3 * log(n + 1) + share) / n, (2 * log(n + 1) + share) / n]
-    psi = [sqrt(r / 2) * log((1 + sqrt(r / 2)) / sqrt(r / 2)) for r in radii]
-    phi = [p + log(1 + sqrt(r / 2)) for p, r in zip(psi, radii)]
-    information = float((cells * np.log(cells / np.outer(cells.sum(1), cells.sum(0)))).sum())
-    expected = -information + sqrt(radii[0] / 2) * log(4) + phi[0]
-    for i, margin in enumerate(margins, start=1):
-        expected += -float(margin @ np.log(margin)) + 2 * sqrt(radii[i] / 2) * log(len(margin)) + phi[i] + psi[i]
-    assert theorem12([rows, columns], cells, list(margins), n, DELTA).value == pytest.approx(expected)

@@ -22,7 +22,7 @@ def test_who_wins_for_whom_is_proved_where_it_is_so():
     y, group, guesses = labels_and_guesses(2000, 0)
     found = audit(y, guesses, by={"group": group.astype(str)}, alphabet=range(1, 6))
     assert found.winner is None
-    assert {one.part: one.difference.better for one in found.parts["group"]} == {"0": "a", "1": "b"}
+    assert {one.part: one.better for one in found.parts["group"]} == {"0": "a", "1": "b"}
     assert "a is better" in found.explain()
     assert found.to_dict()["parts"]["group"][0]["better"] == "a"
 
@@ -36,7 +36,7 @@ def test_equal_predictors_are_rarely_called_different():
         noise = rng.permuted(np.tile([-1.0, 1.0], (300, 1)), axis=1)
         guesses = {"a": y + noise[:, 0] * rng.random(300), "b": y + noise[:, 1] * rng.random(300)}
         found = audit(y, guesses, by={"part": rng.integers(0, 3, 300).astype(str)}, label_bounds=(0, 6), delta=0.2)
-        parts = [one.difference.better for one in found.parts["part"]]
+        parts = [one.better for one in found.parts["part"]]
         false += found.winner is not None or any(parts)
     assert false <= 12 + 3 * np.sqrt(60 * 0.2 * 0.8)
 
@@ -48,7 +48,7 @@ def test_rankings_are_compared_by_user_and_by_part():
     by = {"users": {user: ("even", "odd")[user % 2] for user in range(300)}}
     found = audit_rankings(hidden, {"good": good, "poor": poor}, by=by, at=2)
     assert found.winner == "good"
-    verdicts = {one.part: (one.n, one.difference.better) for one in found.parts["users"]}
+    verdicts = {one.part: (one.n, one.better) for one in found.parts["users"]}
     assert verdicts == {"even": (150, None), "odd": (150, "good")}
 
 

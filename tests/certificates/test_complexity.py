@@ -95,7 +95,7 @@ def test_label_priors_sum_to_one(cells, size):
 def test_graph_pays_for_half_the_cells():
     q = np.eye(3)[[0, 0, 1, 2]]
     answers = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    half = cx.of_posterior({"node": q}, answers, 2, symmetric=True)
+    half = cx.Complexity({**cx.of_partitions({"node": q}), **cx.labels_by_type(cx.cells_once(answers), 2)})
     full = cx.of_posterior({"node": q}, answers, 2)
     labels = sum(cx.labels_by_type(np.array([0, 1, 1, 0, 1, 0]), 2).values())
     assert half.total == pytest.approx(sum(cx.partition_exact(q).values()) + labels)

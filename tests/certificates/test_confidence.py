@@ -9,8 +9,8 @@ import pytest
 
 import gingham as gg
 from gingham.certificates import Progressive, equation15, papers
+from gingham.certificates.bounds import checked_delta
 from gingham.certificates.clusters import certify_clusters
-from gingham.certificates.confidence import checked_delta
 from gingham.data.graphs import from_graph
 
 NO_DELTA = [0, 1, 1.5, -0.1, float("nan"), float("inf"), None, "0.05", True]
@@ -76,7 +76,6 @@ DOORS = {
     "views": lambda d: explanatory().certify(delta=d),
     "clusters": lambda d: certify_clusters(HALF, HALF, HALF, HALF, HALF, 20, d),
     "path": lambda d: gg.beta_path(grid(), X, Y, [1.0], cv=0, delta=d),
-    "theorem 11": lambda d: papers.theorem11([np.eye(2)], 50, d),
     "appendix B": lambda d: papers.quantised(0.2, 3.0, 4, 50, d),
     "P4": lambda d: papers.p4_theorem1(30, 2, 2, d),
 }

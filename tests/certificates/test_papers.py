@@ -7,14 +7,6 @@ from gingham.certificates import papers
 from gingham.certificates.divergence import kl_upper
 
 
-def test_theorem11_by_hand():
-    q = np.eye(3)[[0, 1, 2, 0]]
-    cells, items = papers.theorem11([q, q], 50, 0.05)
-    information = 4 * (0.5 * log(2) + 0.5 * log(4))
-    assert cells.value == pytest.approx((2 * (information + 3 * log(4)) + 8 * log(51) + log(60)) / 50)
-    assert [s.value for s in items] == pytest.approx([(3 * log(51) + log(60)) / 50] * 2)
-
-
 def test_quantised_bounds_by_hand():
     step, n = 0.01, 10_000
     price = (30 - 4 * log(step) + 0.5 * log(4 * n) + log(20)) / n

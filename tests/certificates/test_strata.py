@@ -10,7 +10,8 @@ import pytest
 import gingham as gg
 from gingham import verify
 from gingham.certificates.progressive import Progressive, choose_nu
-from gingham.certificates.strata import all_known_or_new, known_or_new, set_aside
+from gingham.certificates.strata import all_known_or_new, as_written, known_or_new, set_aside, texts_of, which_known
+from gingham.data import Mode
 from gingham.errors import GinghamError, RefusedCertificate
 
 
@@ -122,6 +123,37 @@ def test_members_never_learn_from_items_that_stand_for_new_ones(order):
     assert [len(ids) for ids in aside] == [round(0.05 * len(np.unique(column))) for column in texts]
     if order == "shuffle":
         assert all((names[np.isin(column, ids)] != "known").all() for column, ids in zip(texts, aside))
+
+
+def test_equal_names_are_written_alike():
+    """1 and 1.0 are one group or stratum; "1" is another name for both, and joins them."""
+    assert texts_of(np.array([1, "1", 2.5, "a"], dtype=object), "groups").tolist() == ["1", "1", "2.5", "a"]
+    with pytest.raises(GinghamError, match=r"groups names 1 and 1\.0, which are equal"):
+        texts_of(np.array([1, "b", 1.0], dtype=object), "groups")
+
+
+def test_ids_in_another_type_are_no_new_ones():
+    """Texts are no numbers to a model; new ids of the same type, and whole numbers as floats, are what they are."""
+    users = Mode.of([1, 2, 30], "user")
+    assert which_known([np.array([2.0, 7.0])], [users])[0].tolist() == [True, False]
+    assert not which_known([np.array([7, 8])], [users])[0].any()
+    assert not which_known([np.array(["u7", "u8"])], [users])[0].any()
+    assert as_written(np.array([5, 5.0, "5", 2.5], dtype=object)).tolist() == ["5", "5", "5", "2.5"]
+    for ids, modes in ((np.array(["30", "7"]), users), (np.array([30, 7]), Mode.of(["30", "x"], "user"))):
+        with pytest.raises(GinghamError, match="Column 'user': the predictor knows these ids in another type"):
+            which_known([ids], [modes])
+
+
+def test_a_table_of_losses_has_its_rows_in_the_order_of_the_labels():
+    y, costs = np.resize(["ill", "ill", "well"], 300), [[0.0, 5.0], [1.0, 0.0]]
+    told = {"loss": costs, "alphabet": ["ill", "well"]}
+    assert gg.certify_predictions(y, np.full(300, "well"), **told).empirical == pytest.approx(5 * 2 / 3)
+    with pytest.raises(GinghamError, match="another order than the rows of a table of losses have: ill, well"):
+        gg.certify_predictions(y, np.full(300, "well"), **told | {"alphabet": ["well", "ill"]})
+    # Other losses do not depend on the order, nor do labels that were read off the data.
+    swapped = gg.certify_predictions(y, np.full(300, "well"), loss="zero-one", alphabet=["well", "ill"])
+    assert swapped.empirical == pytest.approx(2 / 3)
+    assert gg.data.Alphabet.of(y[::-1], given=False).listed_in_order
 
 
 def test_names_of_new_items():

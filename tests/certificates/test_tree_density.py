@@ -1,8 +1,13 @@
+from math import log
+
 import numpy as np
 import pytest
 
 import gingham as gg
+from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.density import certify_tree_density
+from gingham.certificates.divergence import ball_maximum
+from gingham.core.tree import clusters_of
 from gingham.data import Sample
 from gingham.datasets.planted import make_sequences
 
@@ -25,6 +30,25 @@ def test_code_length_is_observed_covered_and_below_uniform(fitted):
     assert density is model.density_
     assert certificate.empirical == pytest.approx(-model.score(data.X[:10000]))
     assert -model.score(data.X[10000:]) < certificate.value < certificate.parameters["uniform"]
+
+
+def test_parts_by_hand(fitted):
+    """The items of a leaf pay for no clustering, the roots for all of them; each ball has its share of δ."""
+    model, data = fitted
+    density, rows, n = model.density_, data.X[:1000], 1000
+    certificate = gg.certify(model, rows, population=KNOWN, bound="density", delta=0.1)
+    tree = density.tree
+    at, items = clusters_of(tree, density.labels, list(rows.T), density.widths)
+    share = log(len(tree.tables) + 1) + log(1 / 0.1) + tree.price
+    paid = sum(nats for name, nats in certificate.terms.items() if "concentration" not in name and "times" not in name)
+    roots = np.ravel_multi_index([at[r] for r in tree.roots], density.roots.shape)
+    for name, codes, lengths, price in (
+        ("node 0", items[0], -density.conditional[0], 0.0),
+        ("roots", roots, -np.log(density.roots).ravel(), paid),
+    ):
+        observed = np.bincount(codes, minlength=len(lengths)) / n
+        epsilon = (price + ln_shtarkov(len(lengths), n) + share) / n
+        assert certificate.parameters[name] == pytest.approx(ball_maximum(observed, lengths, epsilon))
 
 
 def test_a_sample_is_certified_like_its_rows(fitted):

@@ -1,6 +1,5 @@
 """Watching a promise: the alarm, the interval, rows that were counted before, and the state between runs."""
 
-import json
 from itertools import product
 from math import log
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham import plots
+from gingham import plots, storage
 from gingham.certificates import Watch
 from gingham.certificates.watch import BETS, FIRST, Track
 from gingham.errors import GinghamError, RefusedCertificate
@@ -79,16 +78,16 @@ def adversary(past, promise, rng):
 
 
 def test_false_alarms_against_somebody_who_sees_the_wealth():
-    """500 runs of 300 rows, watched after every row: at most α of them may ever ring."""
-    rng, promise, alpha, runs = np.random.default_rng(2), 0.2, 0.1, 500
+    """250 runs of 300 rows, watched after every row: at most α of them may ever ring."""
+    rng, promise, alpha, runs = np.random.default_rng(2), 0.2, 0.1, 250
     tracks = [Track("all", promise) for _ in range(runs)]
     highest, missed = np.zeros(runs), np.zeros(runs, dtype=bool)
     for _ in range(60):
         block = np.array([adversary(np.full(5, track.log_wealth), promise, rng) for track in tracks])
         highest = np.maximum(highest, [track.evidence(losses).max() for track, losses in zip(tracks, block)])
         missed |= [not low <= promise <= high for low, high in (track.interval(log(20)) for track in tracks)]
-    assert (highest >= log(1 / alpha)).mean() <= alpha + 0.03
-    assert missed.mean() <= alpha + 0.03
+    assert (highest >= log(1 / alpha)).mean() <= alpha + 0.04
+    assert missed.mean() <= alpha + 0.04
 
 
 @pytest.mark.parametrize(("excess", "most"), [(1.5, 80), (1.2, 320)])
@@ -176,6 +175,29 @@ def test_rows_are_evidence_once(tmp_path):
     assert again.update(later[100:], labels[100:]).to_dict() == watch.update(later[100:], labels[100:]).to_dict()
 
 
+def test_the_interval_of_the_last_rows_shares_alpha_with_all_calls():
+    """Call k has α/(k (k + 1)), half of it on either side; all calls together have α."""
+    rng, watch = np.random.default_rng(5), certificate().watch(alpha=0.02)
+    for k in (1, 2, 3):
+        losses, alone = rng.choice([0.0, 1.0, 3.0], 60), Track("alone", watch.tracks[0].promise)
+        alone.evidence(losses / 4)
+        low, high = alone.interval(log(2 * k * (k + 1) / 0.02))
+        last = watch.add(losses).last
+        assert (last["low"], last["high"]) == pytest.approx((4 * low, 4 * high))
+        assert last["loss"] == pytest.approx(losses.mean())
+
+
+def test_rows_are_known_again_by_how_their_ids_are_written():
+    """Finished predictions: numbers in one table may be texts in the next."""
+    rng, watch = np.random.default_rng(4), certificate().watch()
+    X, y = rng.integers(0, 90, (200, 2)), rng.integers(1, 6, 200)
+    watch.update(X, y, predictions=y)
+    for again in (X.astype(str), X.astype(float), X.astype(object)):
+        with pytest.raises(RefusedCertificate, match=r"200 of the 200 rows .* were counted before"):
+            watch.update(again, y, predictions=y)
+    assert watch.update(X.astype(str) + np.array("x"), y, predictions=y).n == 400
+
+
 def test_strata_by_items_are_judged_by_the_model():
     _, _, found, later, labels = model_and_rows(strata="known/new")
     watch = found.watch()
@@ -220,10 +242,18 @@ def test_what_cannot_be_watched():
 
 
 def test_a_state_that_is_none(tmp_path):
-    watch = certificate().watch()
-    watch.save(tmp_path / "w.json")
-    good = json.loads((tmp_path / "w.json").read_text())
-    for broken in ("{", "[]", json.dumps({**good, "version": 9}), json.dumps({**good, "tracks": None})):
-        (tmp_path / "b.json").write_text(broken)
+    watch, path = certificate().watch(), tmp_path / "w.json"
+    watch.save(path)
+    good = path.read_bytes()
+    kind, state = storage.read(path)
+    for broken in (b"{", good[:-50], good[:200] + b"x" + good[201:]):
+        path.write_bytes(broken)
         with pytest.raises(GinghamError, match="no state of a watch"):
-            Watch.load(tmp_path / "b.json")
+            Watch.load(path)
+    for name, others in (("model", {}), (kind, {"more": 1}), (kind, {"chain": None})):
+        kept = {key: value for key, value in state.items() if others.get(key, 0) is not None}
+        storage.write(path, name, {**kept, **{key: value for key, value in others.items() if value is not None}})
+        with pytest.raises(GinghamError, match="no state of a watch"):
+            Watch.load(path)
+    with pytest.raises(GinghamError, match="no model file"):
+        Watch.load(tmp_path / "nowhere")

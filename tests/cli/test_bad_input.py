@@ -341,7 +341,7 @@ def test_a_surprise_is_one_sentence_too(gingham, ratings, monkeypatch, tmp_path)
     def broken(*_, **__):
         raise RuntimeError("out of cheese")
 
-    monkeypatch.setattr("gingham.data.table_files.read_table", broken)
+    monkeypatch.setattr("gingham.cli.tables.adapter.read_table", broken)
     ran = gingham("fit", ratings, *FIT[:4], "--out", tmp_path / "m.gingham")
     assert ran.code == 1
     assert "out of cheese" in ran.err

@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 import gingham as gg
-from gingham.cli.app import EXAMPLES, app, roles_of
+from gingham.cli.app import GROUPS, app, command_of, roles_of
 from gingham.files import Reads, Writes, checkpoint_of
 from gingham.fitting.checkpoints import CheckpointFile
 
@@ -39,7 +39,7 @@ def contents(folder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-COMMANDS = {command.__name__: command for command in EXAMPLES}
+COMMANDS = {name: command_of(name) for names in GROUPS.values() for name in names.split()}
 # How files stand in these options.
 FORMS = {"relation": "a,b=c:{}", "info": "a={}", "side": "a={}", "labels": "{},other.csv"}
 # Words in the help of an option that names a file, and the options that have them and name none.

@@ -95,3 +95,19 @@ def test_options_of_other_kinds_are_refused(gingham, purchases, tmp_path):
     assert gingham("fit", purchases, "--model", "cooccurrence", "--axes", "customer,product", "--clusters", "2,2",
                    "--out", other).code == 0  # fmt: skip
     assert "is not a ranking" in gingham("recommend", other, "--all").err
+
+
+def test_titles_stand_in_lists_and_reasons_and_can_be_typed(gingham, purchases, tmp_path):
+    info, out = tmp_path / "products.csv", tmp_path / "titled.gingham"
+    words = [
+        f"{a} {b}" for a in ("red", "green", "blue", "white") for b in ("soap", "tea", "rope", "salt", "ink", "nuts")
+    ]
+    pl.DataFrame({"product": [f"p{p:02d}" for p in range(24)], "title": words}).write_csv(info)
+    ran = gingham("fit", purchases, "--model", "ranking", "--axes", "customer,product", "--info", f"product={info}",
+                  "--out", out)  # fmt: skip
+    assert ran.code == 0, ran.err
+    ran = gingham("recommend", out, "--basket", "red soap,red rope", "-n", 3)
+    table = pl.read_csv(io.StringIO(ran.out))
+    titles = dict(zip((f"p{p:02d}" for p in range(24)), words))
+    assert [titles[item] for item in table["item"]] == table["title"].to_list()
+    assert not table["reasons"].str.contains(r"p\d\d").any()

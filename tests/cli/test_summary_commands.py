@@ -195,5 +195,5 @@ def test_a_wide_table_says_what_was_observed(gingham, tmp_path):
     pl.DataFrame({"bottle": ["a"], "column": ["m0"]}).write_csv(other)
     ran = gingham("recommend", out, "m0", "--data", other)
     assert ran.code == 2
-    assert "no column 'wine'" in ran.err
+    assert "needs a column 'wine' that the table does not have" in ran.err
     assert "Two items are named" in gingham("recommend", out, "m0", "--item", "m1").err

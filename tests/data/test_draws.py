@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gingham.data.sample import LARGEST_SEED, fresh_seed, recorded_seed, rows_of_draws, taken, whole_counts
+from gingham.data.draws import LARGEST_SEED, fresh_seed, recorded_seed, rows_of_draws, taken, whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 
 

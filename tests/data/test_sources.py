@@ -108,6 +108,7 @@ FAMILIES = {
     "layers": (gg.LayeredCoClusteringRegressor(effort="fast"), "draws_.cells"),
     "tree": (gg.TreeCoClustering(), "assign_"),
     "bayesian": (gg.BayesianCoClustering(3), "assign_"),
+    "bayesian, shared": (gg.BayesianCoClustering(3, approximation="shared", concentration=1.0), "assign_"),
 }
 
 
@@ -142,6 +143,7 @@ def test_so_do_counts_graphs_and_relations(place, folder):
     wanted = gg.JointCoClustering(random_state=0).fit({relation: (RATINGS[IDS], RATINGS["stars"].to_numpy())})
     for a, b in zip(joint.posterior_.assign, wanted.posterior_.assign):
         np.testing.assert_array_equal(a, b)
+    assert joint.engine_ == place
 
 
 def test_mapped_columns_vanish_with_the_model(place, folder, tmp_path, monkeypatch):

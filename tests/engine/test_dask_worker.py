@@ -13,6 +13,7 @@ from gingham.engine.threads import available_threads
 def asked(monkeypatch):
     """What glibc is asked for, in order."""
     calls = []
+    monkeypatch.setattr(workers, "_held", set())  # another test's cluster may have run in this process
     libc = SimpleNamespace(
         mallopt=lambda what, value: calls.append((what, value)), malloc_trim=lambda rest: calls.append("trim")
     )
@@ -46,6 +47,7 @@ def test_memory_is_left_alone_where_no_threshold_was_set(asked, monkeypatch):
 def test_a_task_has_one_thread_and_its_result_is_held(monkeypatch):
     kept = []
     monkeypatch.setattr(workers, "_keep", kept.append)
+    monkeypatch.setattr(workers, "_held", set())  # another test's cluster may have run in this process
 
     def made(_part):
         return pd.DataFrame({"threads": [available_threads()]})

@@ -116,7 +116,7 @@ def test_a_name_serves_one_stage_only(tmp_path):
 
 def test_without_a_store_nothing_is_known_and_nothing_kept():
     stage = NO_CHECKPOINT.stage("start 1")
-    assert not stage.active
+    assert stage.file is None
     assert stage.known is None
     assert not stage.finished
     stage.keep(lambda: pytest.fail("the state was asked for"))

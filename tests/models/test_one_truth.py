@@ -26,7 +26,7 @@ from gingham.report.summary import summarize
 from gingham.summary.make_summary import summarize_observed
 from gingham.summary.measure import folds_of
 from gingham.summary.sizes import own_clusters
-from gingham.summary.values import Lift
+from gingham.summary.values import smoothed_lift
 from model_examples import discovered, examples
 
 EXAMPLES = {type(example.model).__name__: example for example in reversed(examples())}
@@ -138,7 +138,7 @@ def nats_of_counts(observed, clusters, held) -> float:
         (a, b), (rows, columns) = (labels[relation.sides[at]] for at in (i, j)), seen.pair(i, j).codes
         sums = np.zeros((a.max() + 1, b.max() + 1))
         np.add.at(sums, (a[rows], b[columns]), seen.pair(i, j).weight)
-        lift = Lift().lift(sums[..., None])
+        lift = smoothed_lift(sums)
         known = np.isin(asked.codes[i], rows) & np.isin(asked.codes[j], columns)
         nats -= np.where(known, np.log(lift[a[asked.codes[i]], b[asked.codes[j]]]), 0.0)
     return float(np.average(nats, weights=asked.weight))

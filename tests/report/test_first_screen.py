@@ -114,7 +114,7 @@ def test_wrong_labels_gains_densities_and_refusals():
     assert gain["better"] is True
     assert guarantee_words([certificate(bound="gain", value=0.01)], "", "edge")["better"] is False
     density = guarantee_words([certificate(bound="density", value=8.0, trivial=9.0)], "", "count", np.log(8000))
-    assert "a new count on average at least ×2.7 as probable as if all pairs were alike" in density["sentence"]
+    assert "a new count on average at least 2.7 times as probable as if all pairs were alike" in density["sentence"]
     assert "×0.99" in density["verdict"]
     assert density["better"] is True
     none = guarantee_words([], "Say --alphabet 1..5.", "rating")

@@ -648,6 +648,11 @@ def make_cell(loss: Any, alphabet: Alphabet | None, bounds: Bounds | Sequence[fl
         raise GinghamError(f"loss={loss!r} needs a finite set of labels: give alphabet=, the possible label values.")
     make = kind if isinstance(loss, str) else loss
     if not callable(make):
+        if alphabet is not None and not alphabet.listed_in_order:
+            raise GinghamError(
+                "alphabet= lists the labels in another order than the rows of a table of losses have: "
+                f"{', '.join(map(str, alphabet.values[:8].tolist()))}. List them so, and arrange the table alike."
+            )
         return TableLoss(alphabet, np.asarray(loss, dtype=np.float64))  # type: ignore[arg-type]
     cell = make(alphabet) if needs_alphabet(loss) or bounds is None else make(alphabet, bounds=bounds)
     if not isinstance(cell, CellModel):

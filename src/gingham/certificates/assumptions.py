@@ -79,7 +79,9 @@ SENTENCES: dict[str, Sentence] = {
         "groups=)."
     ),
     "seed drawn": lambda what, seed: f"The {what} was drawn after the rows were fixed (seed {seed}, drawn afresh).",
-    "seed chosen": lambda what, seed: f"The seed {seed} of the {what} was chosen without a look at the rows.",
+    "seed chosen": lambda what, seed: (
+        f"The seed {seed} of the {what} was chosen without looking at the rows or at the results of other seeds."
+    ),
     # labels, losses and items
     "labels": lambda values: (
         f"Labels are among {', '.join(str(value) for value in values[:8])}{', …' if len(values) > 8 else ''}."
@@ -128,8 +130,8 @@ SENTENCES: dict[str, Sentence] = {
         f"{why}."
     ),
     "row by row": "The model answers a row alike, whatever other rows it is asked about with it.",
-    "settings": "The model's settings were chosen without the observations that test it, or those tried are counted "
-    "(candidates=).",
+    "settings": "The model's settings and seeds were chosen without the observations that test it, and this is not the "
+    "smallest of several certificates; or all that were tried are counted (candidates=).",
     "fixed before the first test": "ν, δ and the loss were fixed before the first test; every test is counted.",
     # rankings
     "users drawn": "The users were drawn independently of each other from those the ranking is for.",

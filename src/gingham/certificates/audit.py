@@ -17,14 +17,12 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.certificates.assumptions import Assumption, given, rests_on
-from gingham.certificates.bounds import mean_between
+from gingham.certificates.bounds import checked_delta, mean_between
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_delta
 from gingham.certificates.holdout import certify_predictions, losses_of_groups
 from gingham.certificates.losses import loss_scale, stated_loss
-from gingham.certificates.ranking import Lists, RankingCertificate, certify_ranking, ranking_losses
+from gingham.certificates.ranking import Hidden, Lists, RankingCertificate, certify_ranking
 from gingham.certificates.strata import texts_of
-from gingham.data import Mode
 from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_labels
 from gingham.errors import GinghamError
@@ -37,33 +35,26 @@ Table = tuple[str, list[str], list[list[str]]]
 
 @dataclass(frozen=True)
 class Difference:
-    """The loss of one model less that of another, which lies between ``low`` and ``high``."""
+    """The loss of one model less that of another on ``n`` rows, which lies between ``low`` and ``high``."""
 
     first: str
     second: str
     observed: float
     low: float
     high: float
+    n: int
+    part: str = ""  # of the rows; empty where it is of all
 
     @classmethod
-    def of(cls, names: tuple[str, str], gaps: Floats, width: float, delta: float) -> Difference:
+    def of(cls, names: tuple[str, str], gaps: Floats, width: float, delta: float, part: str = "") -> Difference:
         """From differences of losses that are between −1 and 1 in units of ``width``; each end has half of δ."""
         low, high = mean_between(gaps, delta / 2, -1.0)
-        return cls(*names, width * float(gaps.mean()), width * low, width * high)
+        return cls(*names, width * float(gaps.mean()), width * low, width * high, len(gaps), part)
 
     @property
     def better(self) -> str | None:
         """The model that is proved to be better; None where neither is."""
         return self.first if self.high < 0 else self.second if self.low > 0 else None
-
-
-@dataclass(frozen=True)
-class PartDifference:
-    """The difference in one part of the rows."""
-
-    part: str
-    n: int
-    difference: Difference
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,7 @@ class Audit:
     n_rows: int
     delta: float
     assumptions: tuple[Assumption, ...]
-    parts: Mapping[str, tuple[PartDifference, ...]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
     unit: str = "rows"
 
     @property
@@ -137,11 +128,7 @@ class Audit:
             "differences": [{**vars(one), "better": one.better} for one in self.differences],
             "changes": [{**vars(one), "parts": list(one.parts), "verdict": one.verdict} for one in self.changes],
             "parts": {
-                name: [
-                    {"part": one.part, "n": one.n, **vars(one.difference), "better": one.difference.better}
-                    for one in parts
-                ]
-                for name, parts in self.parts.items()
+                name: [{**vars(one), "better": one.better} for one in parts] for name, parts in self.parts.items()
             },
             "assumptions": [one.to_dict() for one in self.assumptions],
         }
@@ -176,7 +163,7 @@ class Audit:
         between = ["", "measured", "from", "to", ""]
         found.append((f"Which is better? Differences of the {self.measure} (below zero: the first)", between, rows))
         for what, parts_of in self.parts.items():
-            rows = [[f"{one.part} ({one.n:,})", *better(one.difference)[1:]] for one in parts_of]
+            rows = [[f"{one.part} ({one.n:,})", *better(one)[1:]] for one in parts_of]
             found.append((f"Which is better, by {what}?", between, rows))
         rows = [differing(one, one.verdict) for one in self.changes]
         found.append((f"Has it changed? Later half of the time less earlier half, {self.measure}", between, rows))
@@ -278,7 +265,7 @@ def audit(
             observed = width * float(sides[1].mean() - sides[0].mean())
             changes.append(Change(name, observed, width * (low1 - high0), width * (high1 - low0), parts))
     said = [*next(iter(models.values())).assumptions, *([given("order of time")] if changes else [])]
-    in_parts: Mapping[str, tuple[PartDifference, ...]] = {}
+    in_parts: Mapping[str, tuple[Difference, ...]] = {}
     if by:
         said += [] if divisions else [given("strata")]
         in_parts = _by_parts(pairs[0], losses[pairs[0][0]] - losses[pairs[0][1]], width, by, delta - left, units)
@@ -320,17 +307,15 @@ def audit_rankings(
         own = {"at": at, "measure": measure, "delta": share / (2 * len(pairs))}
         one = certify_ranking(rankings[first], hidden, against=rankings[second], **own)  # type: ignore[arg-type]
         other = certify_ranking(rankings[second], hidden, against=rankings[first], **own)  # type: ignore[arg-type]
-        differences.append(Difference(first, second, one.empirical, -other.value, one.value))
+        differences.append(Difference(first, second, one.empirical, -other.value, one.value, one.n_users))
     first_one = next(iter(models.values()))
     name = f"miss rate at {at}" if measure == "miss" else f"1 − NDCG@{at}"
-    said, parts = first_one.assumptions, dict[str, tuple[PartDifference, ...]]()
+    said, parts = first_one.assumptions, dict[str, tuple[Difference, ...]]()
     if by:
-        ids, items = id_columns(hidden).columns
-        users = Mode.of(ids, "user")
-        codes = users.encode(ids)
-        missed = [ranking_losses(rankings[which], users, codes, items, at, measure) for which in pairs[0]]
+        judged = Hidden.of(id_columns(hidden).columns, at, measure)
+        missed = [judged.losses(rankings[which]) for which in pairs[0]]
         divisions = {
-            what: np.array([part.get(user, "not in the model") for user in users.items.tolist()], dtype=object)
+            what: np.array([part.get(user, "not in the model") for user in judged.users.items.tolist()], dtype=object)
             for what, part in by.items()
         }
         parts, said = (
@@ -354,7 +339,7 @@ def _by_parts(
     by: Mapping[str, npt.ArrayLike],
     share: float,
     units: AnyArray | None,
-) -> dict[str, tuple[PartDifference, ...]]:
+) -> dict[str, tuple[Difference, ...]]:
     """The difference in every part that is large enough, the clearest first."""
     rows: list[tuple[str, str, Floats]] = []
     for name, listed in by.items():
@@ -367,10 +352,10 @@ def _by_parts(
             own = own if units is None else losses_of_groups(own, units[inside], 0)[0]
             if len(own) >= FEWEST_OF_A_PART:
                 rows.append((name, str(part), own))
-    found: dict[str, list[PartDifference]] = {name: [] for name in by}
+    found: dict[str, list[Difference]] = {name: [] for name in by}
     for name, part, own in rows:
-        found[name].append(PartDifference(part, len(own), Difference.of(names, own, width, share / len(rows))))
-    return {name: tuple(sorted(parts, key=lambda one: one.difference.observed)) for name, parts in found.items()}
+        found[name].append(Difference.of(names, own, width, share / len(rows), part))
+    return {name: tuple(sorted(parts, key=lambda one: one.observed)) for name, parts in found.items()}
 
 
 def hot_or_cold(ids: npt.ArrayLike) -> AnyArray:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import exp, log
+from math import exp, log, nan
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats
-from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper
 from gingham.errors import GinghamError, RefusedCertificate
 
@@ -145,6 +145,28 @@ def ln_shtarkov(size: int, n: int) -> float:
         ratio = 1.0 + n / (k * ratio)
         total += log(ratio)
     return total
+
+
+def checked_delta(delta: object) -> float:
+    """δ as a number strictly between 0 and 1."""
+    number = float(delta) if isinstance(delta, (float, np.floating)) else nan
+    if not 0 < number < 1:
+        raise GinghamError(
+            f"delta={delta!r} must lie strictly between 0 and 1: it is the probability that the guarantee fails."
+        )
+    return number
+
+
+def checked_candidates(candidates: object) -> int:
+    """Among how many predictors the same observations decided."""
+    if isinstance(candidates, bool) or not isinstance(candidates, Integral) or candidates < 1:
+        raise GinghamError(f"candidates={candidates!r} must be an integer ≥ 1.")
+    return int(candidates)
+
+
+def log_inverse(delta: object, candidates: object = 1) -> float:
+    """ln(candidates/δ), the price of the confidence."""
+    return log(checked_candidates(candidates)) - log(checked_delta(delta))
 
 
 def whole(n: float, least: int = 1) -> int:

@@ -94,7 +94,7 @@ class Certificate:
     terms: Mapping[str, float]
     assumptions: tuple[Assumption, ...]
     worst: float
-    evidence: Evidence | None = field(repr=False)
+    evidence: Evidence | None = field(default=None, repr=False)
     parameters: Mapping[str, float] = field(default_factory=dict)
     loss: str = "loss"
     anytime: bool = False

@@ -14,9 +14,8 @@ import numpy.typing as npt
 from gingham.arrays import TableLike
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.assumptions import checked, given
-from gingham.certificates.bounds import Theorem, find
+from gingham.certificates.bounds import Theorem, checked_delta, find
 from gingham.certificates.certificate import Certificate, from_theorem
-from gingham.certificates.confidence import checked_delta
 from gingham.certificates.density import of_density
 from gingham.certificates.evidence import Evidence, collect, pooled
 from gingham.certificates.gain import over_constants

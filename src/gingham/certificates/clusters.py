@@ -8,9 +8,8 @@ from gingham.arrays import Floats
 from gingham.cards import certificate_card
 from gingham.certificates import bounds
 from gingham.certificates.assumptions import given, rests_on
-from gingham.certificates.bounds import LossDistribution
+from gingham.certificates.bounds import LossDistribution, checked_delta
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_delta
 from gingham.certificates.divergence import relative_entropy
 from gingham.errors import GinghamError
 
@@ -104,7 +103,6 @@ def certify_clusters(
         terms={"weights KL(Q‖P)": divergence, **found.price},
         assumptions=(given("objects"), given("clusters fixed")),
         worst=1.0,
-        evidence=None,
         parameters=found.parameters,
         loss="contradiction",
         reference=reference,

@@ -13,7 +13,7 @@ once, so the smoothing is chosen by the bound.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import log
 from typing import cast
@@ -22,10 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import Floats, Ints, TableLike
-from gingham.certificates.assumptions import Assumption, given
-from gingham.certificates.bounds import ln_shtarkov, whole
+from gingham.certificates.assumptions import given
+from gingham.certificates.bounds import ln_shtarkov, log_inverse, whole
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import ball_maxima, ball_maximum
 from gingham.certificates.observed import (
     Population,
@@ -42,7 +41,8 @@ from gingham.core.problem import Posterior, Structure, Tree, contract, find_post
 from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import check_order, id_columns
-from gingham.data.sample import default_names, whole_counts
+from gingham.data.draws import whole_counts
+from gingham.data.sample import default_names
 from gingham.errors import GinghamError, RefusedCertificate
 
 NO_CODE = (
@@ -50,6 +50,10 @@ NO_CODE = (
     "mode has in all, population= (the shape of a matrix that has a row and a column for each, say) or, on the command "
     "line, --population."
 )
+DRAWN = given("independent or without replacement")
+code_length = partial(
+    Certificate, bound="density", predictor="density", loss="code length (nats)", worst=float("inf")
+)  # what all certificates of densities say
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 
 
@@ -142,22 +146,25 @@ def of_density(
     density = CoClusterDensity(assigns, cells.reshape(counts.shape), tuple(items))
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     empirical = float(-(weights @ density.log_density(sample.codes)) / n)
-    certificate = code_length_certificate(
-        cell_part + sum(parts),
-        empirical,
-        delta,
-        n,
-        terms,
-        {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
-        (*rows_as_draws(sample), *fixed_clusters(posterior, modes)),
-        fixed=given("population", sizes={name: len(q) for name, q in zip(names, assigns)}),
+    facts = partial(_facts, posterior, [len(q) for q in assigns])
+    known = given("population", sizes={name: len(q) for name, q in zip(names, assigns)})
+    return code_length(
+        value=cell_part + sum(parts),
+        empirical=empirical,
+        delta=delta,
+        n_observations=n,
+        terms=terms,
+        assumptions=(DRAWN, *rows_as_draws(sample), *fixed_clusters(posterior, modes), known),
+        parameters={
+            "cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns)),
+        },
+        model=density,
+        record=Record("density", X, None, sample_weight, facts),
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code "
         "length is at most the largest mean of −ln p̃(c) over the cell distributions that the sample allows, plus, "
         "per mode, the largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item distributions that it allows.",
         reference="gingham, docs/theory/density; repairs Seldin and Tishby 2010, Theorem 12",
-    )
-    facts = partial(_facts, posterior, [len(q) for q in assigns])
-    return replace(certificate, model=density, record=Record("density", X, None, sample_weight, facts))
+    )  # fmt: skip
 
 
 def _facts(posterior: Posterior, population: list[int]) -> dict[str, object]:
@@ -264,54 +271,17 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     terms[f"confidence{' and choice of the tree' if tree.price else ''}, {len(variables)} times"] = (
         len(variables) * share
     )
-    certificate = code_length_certificate(
-        value,
-        empirical,
-        delta,
-        n,
-        terms,
-        {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
-        rows_as_draws(sample),
-        fixed=given("known items only"),
+    return code_length(
+        value=value,
+        empirical=empirical,
+        delta=delta,
+        n_observations=n,
+        terms=terms,
+        assumptions=(DRAWN, *rows_as_draws(sample), given("known items only")),
+        parameters={**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
+        model=density,
         text="With probability at least 1 − δ, for all hard clusterings of this tree and all distributions at once: "
         "the expected code length is at most the sum over nodes of the largest mean code length over the "
         "distributions that the sample allows.",
         reference="gingham, docs/theory/trees",
-    )
-    return replace(certificate, model=density)
-
-
-def code_length_certificate(
-    value: float,
-    empirical: float,
-    delta: float,
-    n: int,
-    terms: dict[str, float],
-    parameters: Mapping[str, float],
-    drawn: tuple[Assumption, ...],
-    *,
-    fixed: Assumption,
-    text: str,
-    reference: str,
-) -> Certificate:
-    """A bound on −E ln p(x); ``fixed`` says what was stated of the items."""
-    return Certificate(
-        value=value,
-        empirical=empirical,
-        bound="density",
-        predictor="density",
-        delta=delta,
-        n_observations=n,
-        terms=terms,
-        assumptions=(
-            given("independent or without replacement"),
-            *drawn,
-            fixed,
-        ),
-        worst=float("inf"),
-        evidence=None,
-        parameters=dict(parameters),
-        loss="code length (nats)",
-        text=text,
-        reference=reference,
     )

@@ -12,7 +12,7 @@ from gingham.cells import CellModel
 from gingham.certificates.bounds import LossDistribution, mixture
 from gingham.certificates.losses import ROUNDING, loss_scale, scaled_losses
 from gingham.certificates.observed import Population, check_sample, in_full_precision, unbounded
-from gingham.certificates.prices import SINGLE_PRECISION, Complexity, quantised_and_priced
+from gingham.certificates.prices import SINGLE_PRECISION, Complexity, pooled_answers, quantised_and_priced
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Moments, OneHot, Sample
 from gingham.engine.project import row_blocks
@@ -36,6 +36,18 @@ class Evidence:
     n_answers: float = 0.0
     rounded: bool = False
     share: float = 1.0  # of δ that a bound on it may spend, where it was chosen among other evidence
+
+    @classmethod
+    def of(
+        cls,
+        distribution: LossDistribution,
+        cell: CellModel,
+        n: int,
+        price: Complexity,
+        covered: Posterior | None = None,
+    ) -> Evidence:
+        """With one price, whoever asks for it."""
+        return cls(distribution, *loss_scale(cell), n, {"exact": price, "papers": price}, covered)
 
     def in_unit(self, scaled: float) -> float:
         """A scaled loss in the loss's own unit."""
@@ -73,6 +85,12 @@ def collect(posterior: Posterior, sample: Sample, relation: int = 0, population:
         n_answers=quantised.n_answers,
         rounded=quantised.rounded,
     )
+
+
+def distinct_answers(posterior: Posterior, relation: int) -> tuple[AnyArray, Ints]:
+    """The different answers of a relation's cells, and which of them each cell gives."""
+    answers = posterior.answers[relation]
+    return pooled_answers(answers, answers.ndim - len(posterior.structure.factors[relation]))
 
 
 def answer_losses(cell: CellModel, answers: AnyArray, alphabet: Alphabet) -> Floats:

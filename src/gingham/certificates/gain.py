@@ -7,6 +7,7 @@ be proven where the two separate bounds overlap. A negative value is a proven ga
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -17,18 +18,15 @@ from gingham.cells import CellModel
 from gingham.certificates.assumptions import given
 from gingham.certificates.bounds import LossDistribution, log_wealth
 from gingham.certificates.certificate import Certificate, of_bound
-from gingham.certificates.evidence import Evidence, answer_label_counts, answer_losses
-from gingham.certificates.losses import loss_scale, scaled_losses
+from gingham.certificates.evidence import answer_label_counts, answer_losses, collect, distinct_answers
 from gingham.certificates.observed import (
-    check_sample,
     coverage,
-    in_full_precision,
     posterior_of,
     sample_of,
     source,
     stated_labels,
 )
-from gingham.certificates.prices import GRIDS, PARTS, Complexity, log_binomial, quantised_and_priced, smoothed
+from gingham.certificates.prices import GRIDS, PARTS, Complexity, log_binomial, smoothed
 from gingham.data import Alphabet, Sample
 from gingham.errors import RefusedCertificate
 
@@ -52,27 +50,26 @@ def over_constants(
 
     Compared is the constant answer that fits the sample best; on a small set of answers the value holds against all.
     """
-    posterior = in_full_precision(posterior_of(model))
+    posterior = posterior_of(model)
     cell = posterior.label_cell(relation)
     statement = stated_labels(cell, alphabet)
     covers = coverage(posterior, relation)
     sample = sample_of(posterior, X, y, sample_weight, relation)
-    check_sample(posterior, sample, relation)
     drawn = source(posterior, relation, sample, given("independent or without replacement"))
     if sample.alphabet is None:
         raise RefusedCertificate("The gain is certified for labels on an alphabet: give alphabet= when fitting.")
-    covered, rounded, accounts = quantised_and_priced(posterior, sample, relation)
-    losses = answer_losses(cell, rounded.distinct, sample.alphabet)  # (A, |Y|)
-    scaled_losses(losses, cell)  # none of them beyond its range
-    scale, n = loss_scale(cell)[1], int(sample.n_observations)
-    counts = answer_label_counts(covered, sample, rounded.distinct, rounded.index, relation)
+    evidence = collect(posterior, sample, relation)
+    covered, n = evidence.covered or posterior, evidence.n_observations
+    distinct, index = distinct_answers(covered, relation)
+    losses = answer_losses(cell, distinct, sample.alphabet)  # (A, |Y|)
+    counts = answer_label_counts(covered, sample, distinct, index, relation)
     others, union = constants(cell, sample.alphabet, counts.sum(axis=0))
-    price = Complexity({**accounts["exact"].terms, "choice of the constant": union})
-    distributions = [LossDistribution.of((losses - other[None, :]) / scale, counts) for other in others]
+    price = Complexity({**evidence.prices["exact"].terms, "choice of the constant": union})
+    distributions = [LossDistribution.of((losses - other[None, :]) / evidence.range, counts) for other in others]
     against = others @ counts.sum(axis=0) / counts.sum()
     results = [log_wealth(distribution, price.total, n, delta) for distribution in distributions]
     worst = int(np.argmax([result.value for result in results]))
-    evidence = Evidence(distributions[worst], 0.0, scale, n, {"exact": price, "papers": price}, covered)
+    evidence = replace(evidence, distribution=distributions[worst], low=0.0, prices={"exact": price, "papers": price})
     return of_bound(
         results[worst], evidence, price, bound="gain", predictor="gibbs", delta=delta,
         assumptions=(*drawn, statement, *covers),

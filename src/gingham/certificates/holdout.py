@@ -18,22 +18,27 @@ from scipy.special import logsumexp, softmax
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows, given
-from gingham.certificates.bounds import GRID, Bound, LossDistribution, find
+from gingham.certificates.bounds import (
+    GRID,
+    Bound,
+    LossDistribution,
+    checked_candidates,
+    checked_delta,
+    find,
+    log_inverse,
+)
 from gingham.certificates.certificate import Certificate, of_bound
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
-from gingham.certificates.evidence import Evidence, continuous_distribution, distribution_on_alphabet
+from gingham.certificates.evidence import Evidence, continuous_distribution, distinct_answers, distribution_on_alphabet
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import (
-    check_alphabet,
-    check_items,
-    check_pairs_once,
+    check_rows,
     in_full_precision,
     posteriors_of,
     sample_of,
     source,
     stated_labels,
 )
-from gingham.certificates.prices import Complexity, pooled_answers
+from gingham.certificates.prices import Complexity
 from gingham.certificates.record import Record, grid_facts
 from gingham.certificates.selection import Propensity, catalogue_mean
 from gingham.certificates.strata import (
@@ -47,16 +52,9 @@ from gingham.certificates.strata import (
 )
 from gingham.core.problem import Offsets, Posterior, find_posterior
 from gingham.data import Bounds
+from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.fit_rows import FitRows, share_of_copies
-from gingham.data.sample import (
-    Sample,
-    checked_labels,
-    checked_weights,
-    need_unmasked,
-    recorded_seed,
-    rows_of_draws,
-    whole_counts,
-)
+from gingham.data.sample import Sample, checked_labels, checked_weights, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 
 UNSEEN = given("not fitted on these")
@@ -203,7 +201,6 @@ def _of_catalogue(stated: StatedLoss, values: Floats, propensity: Propensity, te
         terms={"confidence and candidates": price, "grid of ν": log(len(GRID))},
         assumptions=(chosen, UNSEEN, stated.statement),
         worst=low + width,
-        evidence=None,
         loss=stated.name,
         text="Covered is the mean over all pairs of the catalogue, each as likely as the others. With probability at "
         "least 1 − δ it is at most the largest r with mean over ν of Π (1 − X_t(r)/ν) ≤ 1/δ, "
@@ -343,11 +340,7 @@ def on_unseen_rows(
     ``guesses`` are what a committee predicts; otherwise the posterior itself is tested.
     """
     cell, predictor = posterior.label_cell(relation), test.predictor
-    check_alphabet(cell, sample)
-    check_items(posterior.structure.columns(relation), sample)
-    if not sample.pairs_once and posterior.structure.is_graph(relation):
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
-    whole_counts(sample.weights)
+    check_rows(posterior, sample, relation)
     drawn = (*source(posterior, relation, sample, given("independent")), UNSEEN, statement)
     covered = None if guesses is not None else posterior
     if predictor != "gibbs":
@@ -438,9 +431,7 @@ def _gibbs_distribution(posterior: Posterior, sample: Sample, relation: int) -> 
         return _distribution_with_offsets(posterior, posterior.offsets, sample)
     if sample.alphabet is None:
         return continuous_distribution(posterior, sample, relation)
-    answers = posterior.answers[relation]
-    distinct, index = pooled_answers(answers, answers.ndim - len(posterior.structure.factors[relation]))
-    return distribution_on_alphabet(posterior, sample, distinct, index, relation)
+    return distribution_on_alphabet(posterior, sample, *distinct_answers(posterior, relation), relation)
 
 
 def _distribution_with_offsets(posterior: Posterior, offsets: Offsets, sample: Sample) -> LossDistribution:
@@ -485,7 +476,7 @@ def _certificate(
         bound = betting(single, price.total, test.delta, test.seed)
         assumptions = (*assumptions, drawn_order(test.seed, test.drawn_here, "order of the bets"))
         text, reference = BETTING_TEXT, BETTING_REFERENCE
-    evidence = Evidence(distribution, *loss_scale(cell), n, {"exact": price, "papers": price}, covered)
+    evidence = Evidence.of(distribution, cell, n, price, covered)
     return of_bound(
         bound, evidence, price, bound="holdout", predictor=test.predictor, delta=test.delta, assumptions=assumptions,
         loss=cell.name, text=text, reference=reference, first_part=None,
@@ -625,7 +616,6 @@ def _cross_fitted(
         terms={"union over folds": log(len(numbers)), "grid and confidence, mean of the folds": float(np.mean(prices))},
         assumptions=(given("independent"), *drawn_rows(weights), given("folds"), stated.statement),
         worst=parts[0].worst,
-        evidence=None,
         loss=parts[0].loss,
         text="With probability at least 1 − δ every member's loss is below the log-wealth bound on its own fold, "
         f"with δ/K each; {who} loses at most the average{' (Jensen)' if convex else ''}.",

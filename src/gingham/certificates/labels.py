@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, MatrixLike
-from gingham.cells import Quadratic, make_cell
+from gingham.cells import make_cell
 from gingham.certificates.papers import Statement, quantised
 from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
@@ -26,7 +26,7 @@ def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) ->
     All |C|² cells are paid for, as the paper does; N counts each pair once.
     """
     cell = posterior.cells[0]
-    if not isinstance(cell, Quadratic) or cell.bounds is None:
+    if cell.name != "quadratic" or cell.bounds is None:
         raise RefusedCertificate("P1's eq. (15) is for the quadratic loss with known bounds of the weights.")
     n, k = posterior.assign[0].shape
     partitions = n * posterior.information[0] + k * log(n)
@@ -74,9 +74,9 @@ def posterior_of_labels(
     for at, entry in enumerate(entries):
         seen = np.concatenate(columns.columns) if one_mode else columns.columns[at]
         ids = None if items is None else items if one_mode else items[at]
-        mode, assign = _hard_mode(entry, seen, ids, columns.names[at])
+        mode, clusters = _clusters(entry, ids, columns.names[at], Mode.of(seen, columns.names[at]))
         modes.append(mode)
-        assigns.append(assign)
+        assigns.append(_hard(clusters))
     structure = Structure((modes[0],), ((0, 0),)) if one_mode else Structure.grid(modes)
     positions = [structure.modes[i] for i in structure.factors[0]]
     sample = Sample.of(columns.columns, y, sample_weight, modes=positions, alphabet=label_values)
@@ -108,62 +108,43 @@ def _of_nodes(
         sample = with_alphabet(sample, label_values)
     cell = make_cell("quadratic" if loss is None else loss, label_values, bounds)
     nodes = sample.modes[0]
-    if isinstance(labels, Mapping):
-        missing = [node for node in nodes.items.tolist() if node not in labels]
-        if missing:
-            raise GinghamError(f"Node {missing[0]!r} has no cluster in labels=.")
-        clusters: AnyArray = np.array([labels[node] for node in nodes.items.tolist()])
-    else:
-        clusters = np.asarray(labels)
-        if clusters.shape != (nodes.n_items,):
-            raise GinghamError(f"labels has shape {clusters.shape}; it needs one cluster per node, ({nodes.n_items},).")
-        if items is not None:
-            at = nodes.encode(items)
-            if (np.sort(at) != np.arange(nodes.n_items)).any():
-                raise GinghamError("items= must name every node of the graph once.")
-            clusters = clusters[np.argsort(at)]
+    mode, clusters = _clusters(labels, items, nodes.name, nodes)
+    at = mode.encode(nodes.items)
+    if (at < 0).any():
+        raise GinghamError(f"Node {nodes.items[at < 0].tolist()[0]!r} has no cluster in labels=.")
     structure = Structure((nodes,), ((0,) * sample.n_modes,))
-    return Posterior(structure, (cell,), (_hard(clusters),), (np.zeros(0),)).refit(sample), sample
+    return Posterior(structure, (cell,), (_hard(clusters[at]),), (np.zeros(0),)).refit(sample), sample
 
 
-def _hard_mode(
-    given: Mapping[object, object] | npt.ArrayLike, seen: AnyArray, items: npt.ArrayLike | None, name: str
-) -> tuple[Mode, Floats]:
-    """A mode with hard assignments from a mapping or an array of cluster labels."""
+def _clusters(
+    given: Mapping[object, object] | npt.ArrayLike, items: npt.ArrayLike | None, name: str, known: Mode
+) -> tuple[Mode, AnyArray]:
+    """The items that have a cluster label, and the labels in their order; by default the ``known`` items have."""
     if isinstance(given, Mapping):
-        pairs = dict(given)
-        mode = Mode.of(np.array(list(pairs)), name)
-        clusters = np.array([pairs[item] for item in mode.items.tolist()])
-    else:
-        clusters = np.asarray(given)
-        if clusters.ndim != 1:
-            raise GinghamError(f"Cluster labels of {name!r} must be a flat array, not of shape {clusters.shape}.")
-        if items is not None:
-            ids = np.asarray(items)
-            if len(ids) != len(clusters):
-                raise GinghamError(f"{name!r} has {len(ids)} items but {len(clusters)} cluster labels.")
-            mode = Mode.of(ids, name)
-            if mode.n_items != len(ids):
-                raise GinghamError(f"items= of {name!r} names an item twice.")
-            clusters = clusters[np.argsort(mode.encode(ids), kind="stable")]
-        else:
-            mode = _implicit_mode(seen, len(clusters), name)
-    return mode, _hard(clusters)
+        mode = Mode.of(np.array(list(given)), name)
+        return mode, np.array([given[item] for item in mode.items.tolist()])
+    clusters = np.asarray(given)
+    if clusters.ndim != 1:
+        raise GinghamError(f"Cluster labels of {name!r} must be a flat array, not of shape {clusters.shape}.")
+    if items is not None:
+        ids = np.asarray(items)
+        if len(ids) != len(clusters):
+            raise GinghamError(f"{name!r} has {len(ids)} items but {len(clusters)} cluster labels.")
+        mode = Mode.of(ids, name)
+        if mode.n_items != len(ids):
+            raise GinghamError(f"items= of {name!r} names an item twice.")
+        return mode, clusters[np.argsort(mode.encode(ids), kind="stable")]
+    if known.n_items == len(clusters):
+        return known, clusters
+    if known.items.dtype.kind in "iu" and known.items.min() >= 0 and known.items.max() < len(clusters):
+        return Mode(name, np.arange(len(clusters))), clusters
+    raise GinghamError(
+        f"{name!r} has {known.n_items} different items but {len(clusters)} cluster labels. Give items= (the ids in the "
+        "order of the labels), or a mapping from id to cluster."
+    )
 
 
 def _hard(clusters: AnyArray) -> Floats:
     """Memberships (n, m) of 0 and 1 from the cluster of each item."""
     _, codes = np.unique(clusters, return_inverse=True)
     return np.eye(int(codes.max()) + 1)[codes.ravel()]
-
-
-def _implicit_mode(seen: AnyArray, n_labels: int, name: str) -> Mode:
-    distinct = Mode.of(seen, name)
-    if distinct.n_items == n_labels:
-        return distinct
-    if seen.dtype.kind in "iu" and distinct.items.min() >= 0 and distinct.items.max() < n_labels:
-        return Mode(name, np.arange(n_labels))
-    raise GinghamError(
-        f"{name!r} has {distinct.n_items} different items but {n_labels} cluster labels. Give items= (the ids in the "
-        "order of the labels), or a mapping from id to cluster."
-    )

@@ -122,8 +122,9 @@ class StatedLoss:
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
             raise RefusedCertificate(
-                f"The prediction {y_pred[row]} in row {row} is not in the alphabet, and the {self.name} loss is one of "
-                "labels. Predict labels (rule='mode' or 'median'), or use a loss for numbers (loss='absolute')."
+                f"The prediction {y_pred[row]} in row {row} is not in the alphabet, and the {self.name} loss is "
+                "defined for labels only. Predict labels (rule='mode' or 'median'), or use a loss for numbers "
+                "(loss='absolute')."
             )
         return np.asarray(self.cell.table[codes, self._letters.encode(y_pred)])
 
@@ -302,6 +303,8 @@ def between_labels(table: Floats, numbers: Floats, codes: AnyArray, guesses: Flo
 def as_numbers(values: AnyArray, what: str) -> Floats:
     """One finite number per row."""
     try:
+        if np.asarray(values).dtype.kind in "cmM":  # numpy would drop the imaginary part, or count nanoseconds
+            raise TypeError
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise GinghamError(f"A {what} is no number; for names use loss='zero-one' and alphabet=.") from None

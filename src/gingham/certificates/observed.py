@@ -15,8 +15,9 @@ from gingham.certificates.assumptions import Assumption, checked, drawn_rows, gi
 from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.adapt import check_order, id_columns
+from gingham.data.draws import whole_counts
 from gingham.data.fit_rows import numbers_of_rows, repeated_share
-from gingham.data.sample import checked_labels, sample_kind, tuples, whole_counts
+from gingham.data.sample import checked_labels, sample_kind, tuples
 from gingham.engine.place import Work
 from gingham.engine.project import STEP_BYTES, row_blocks
 from gingham.engine.threads import over_blocks
@@ -190,6 +191,15 @@ def check_pairs_once(ends: Sequence[AnyArray], labels: AnyArray | None, weights:
         )
 
 
+def check_rows(posterior: Posterior, sample: Sample, relation: int) -> None:
+    """Labels and items are numbered as in the model, weights count draws, and pairs of a graph are listed once."""
+    check_alphabet(posterior.label_cell(relation), sample)
+    whole_counts(sample.weights)
+    check_items(posterior.structure.columns(relation), sample)
+    if not sample.pairs_once and posterior.structure.is_graph(relation):
+        check_pairs_once(sample.codes, sample.labels, sample.weights)
+
+
 def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
     """Refuse posteriors and samples that no theorem speaks of."""
     if posterior.offsets is not None and relation == 0:
@@ -198,9 +208,7 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
             "rows that may be those of the fit. Test it on other rows (bound='holdout', bound='split'), by "
             "certify_progressive, or fit with offsets=False."
         )
-    check_alphabet(posterior.cells[relation], sample)
-    whole_counts(sample.weights)
-    check_items(posterior.structure.columns(relation), sample)
+    check_rows(posterior, sample, relation)
     factor = posterior.structure.factors[relation]
     if len(set(factor)) < len(factor) and not posterior.structure.drawn_apart:
         for a in range(len(factor)):
@@ -211,8 +219,6 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
                         "The graph has self loops, for which both ends fall into one cluster together; "
                         "leave them out before certifying."
                     )
-    if not sample.pairs_once and posterior.structure.is_graph(relation):
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
 
 
 def in_full_precision(posterior: Posterior) -> Posterior:

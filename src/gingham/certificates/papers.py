@@ -1,25 +1,22 @@
-"""The papers' statements that models report beside their certificates, each with its terms and corrections.
+"""The papers' own statements, each with its terms and corrections.
 
-P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P3: Pelckmans and Hardoon. P4: Krupka and
-Tishby 2005. P0's Theorems 1, 7 and 13 and the
-tree bound (51) are certificates like any other (``bounds``).
+P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P3: Pelckmans and Hardoon. P4: Krupka and Tishby 2005. P0's
+Theorems 1, 7 and 13 and the tree bound (51) are certificates like any other (``bounds``); Theorems 11 and 12 and (31)
+are reproduced in benchmarks/papers/statements.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, exp, inf, log, sqrt
 
 import numpy as np
-from scipy.special import xlogy
 
 from gingham.arrays import Floats
-from gingham.certificates.bounds import whole
-from gingham.certificates.confidence import log_inverse
+from gingham.certificates.bounds import log_inverse, whole
 from gingham.certificates.divergence import entropy, kl_upper
-from gingham.certificates.prices import partition_papers
-from gingham.errors import GinghamError, RefusedCertificate
+from gingham.errors import GinghamError
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,18 @@ class Statement:
     terms: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
     caveat: str = ""  # what to keep in mind; empty when the statement holds as it stands
+
+
+def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 2: KL(p̂_Q(z)‖p_Q(z)) ≤ ε = [KL + (|Z| − 1) ln(N + 1) + ln 1/δ]/N."""
+    n = whole(n)
+    terms = {"KL(Q‖P)": complexity, "(|Z|-1)·ln(N+1)": (size - 1) * log(n + 1), "ln 1/δ": log_inverse(delta)}
+    return Statement(sum(terms.values()) / n, terms, "P0 Theorem 2, eq. (2)")
+
+
+def theorem5(size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 5 (distribution of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
+    return replace(theorem2(0.0, size, n, delta), reference="P0 Theorem 5")
 
 
 def psi(epsilon: float) -> float:
@@ -43,66 +52,34 @@ def phi(epsilon: float) -> float:
     return psi(epsilon) + log(1 + sqrt(epsilon / 2))
 
 
-def theorem11(
-    assigns: Sequence[Floats], n: int, delta: float, names: Sequence[str] | None = None
-) -> tuple[Statement, tuple[Statement, ...]]:
-    """P0 Theorem 11, eqs. (28) and (29): radii of the balls around the distributions of cells and of items."""
-    n, d = whole(n), len(assigns)
-    titles = names or [f"mode {i}" for i in range(d)]
-    n_cells = int(np.prod([q.shape[1] for q in assigns]))
-    terms: dict[str, float] = {}
-    for title, q in zip(titles, assigns):
-        terms.update({f"{title}: {name}": nats for name, nats in partition_papers(q).items()})
-    terms["(M-1)·ln(N+1)"] = (n_cells - 1) * log(n + 1)
-    terms["ln (d+1)/δ"] = log(d + 1) + log_inverse(delta)
-    cells = Statement(sum(terms.values()) / n, terms, "P0 Theorem 11, eq. (28)")
-    items = []
-    for q in assigns:
-        own = {"(n-1)·ln(N+1)": (len(q) - 1) * log(n + 1), "ln (d+1)/δ": log(d + 1) + log_inverse(delta)}
-        items.append(Statement(sum(own.values()) / n, own, "P0 Theorem 11, eq. (29)"))
-    return cells, tuple(items)
+@dataclass(frozen=True)
+class Smoothed:
+    """What P0's Theorem 6 says of a smoothed distribution."""
+
+    gamma: float
+    upper: float
+    lower: float
 
 
-def theorem12(
-    assigns: Sequence[Floats],
-    cells: Floats,
-    items: Sequence[Floats],
-    n: int,
-    delta: float,
-    names: Sequence[str] | None = None,
-) -> Statement:
-    """P0 Theorem 12, eq. (36), for hard posteriors: the code length of the smoothed density, nats.
+def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
+    """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
 
-    Parameters
-    ----------
-    assigns : arrays (n_i, m_i), every entry 0 or 1
-    cells : array (m_1, …, m_d), p̂(c)
-    items : arrays (n_i,), p̂(x_i)
-    names : of the modes, for the terms; their numbers by default
-
-    For soft posteriors the last inequality of the printed proof is false; use ``certify(bound='density')``.
+    Read under KL(p̂‖p) ≤ ε for the distribution itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
     """
-    if not all(np.isin(q, (0.0, 1.0)).all() for q in assigns):
-        raise RefusedCertificate(
-            "P0's Theorem 12 does not hold for soft memberships (the last step of its proof is false there). "
-            "Harden the posterior, or use certify(bound='density'), which holds for all."
-        )
-    radius, item_radii = theorem11(assigns, n, delta, names)
-    axes = range(cells.ndim)
-    marginals = [cells.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
-    multi_information = sum(float(entropy(m)) for m in marginals) - float(-xlogy(cells, cells).sum())
-    terms = {
-        "-I(C1;…;Cd)": -multi_information,
-        "ln M·√(ε/2)": log(cells.size) * sqrt(radius.value / 2),
-        "φ(ε)": phi(radius.value),
-    }
-    for title, p, ball in zip(names or [f"mode {i}" for i in axes], items, item_radii):
-        terms[f"{title}: H(x)"] = float(entropy(np.asarray(p)))
-        terms[f"{title}: 2√(ε/2)·ln n"] = 2 * sqrt(ball.value / 2) * log(len(p))
-        terms[f"{title}: φ+ψ"] = phi(ball.value) + psi(ball.value)
-    return Statement(
-        sum(terms.values()), terms, "P0 Theorem 12, eq. (36)", "Hard posteriors only; the items were fixed beforehand."
-    )
+    root = sqrt(epsilon / 2)
+    size = len(p_hat)
+    h = float(entropy(np.asarray(p_hat, dtype=np.float64)))
+    upper = h + root * log(size) + phi(epsilon)
+    lower = h - root * log(size) - psi(epsilon)
+    return Smoothed(root / size, upper, lower)
+
+
+def renyi(posterior: Floats, prior: Floats) -> float:
+    """P3 Proposition 1: ln Σ Q²/P, which is never below KL(Q‖P) (the Rényi divergence of order 2)."""
+    q, p = np.asarray(posterior, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    if (p[q > 0] <= 0).any():
+        return inf
+    return log(float((q[q > 0] ** 2 / p[q > 0]).sum()))
 
 
 def quantised(
@@ -182,45 +159,3 @@ def _p4(n: int, k: int, alphabet: int, delta: float, missing: bool, factor: floa
     return Statement(
         value, {"drawn instances m'": float(ceil(4 * bias / high)), "δ": exp(log_failure(high))}, name, caveat
     )
-
-
-def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
-    """P0 Theorem 2: KL(p̂_Q(z)‖p_Q(z)) ≤ ε = [KL + (|Z| − 1) ln(N + 1) + ln 1/δ]/N."""
-    n = whole(n)
-    terms = {"KL(Q‖P)": complexity, "(|Z|-1)·ln(N+1)": (size - 1) * log(n + 1), "ln 1/δ": -log(delta)}
-    return Statement(sum(terms.values()) / n, terms, "P0 Theorem 2, eq. (2)")
-
-
-def theorem5(size: int, n: int, delta: float) -> Statement:
-    """P0 Theorem 5 (distribution of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
-    return replace(theorem2(0.0, size, n, delta), reference="P0 Theorem 5")
-
-
-@dataclass(frozen=True)
-class Smoothed:
-    """What P0's Theorem 6 says of a smoothed distribution."""
-
-    gamma: float
-    upper: float
-    lower: float
-
-
-def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
-    """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
-
-    Read under KL(p̂‖p) ≤ ε for the distribution itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
-    """
-    root = sqrt(epsilon / 2)
-    size = len(p_hat)
-    h = float(entropy(np.asarray(p_hat, dtype=np.float64)))
-    upper = h + root * log(size) + phi(epsilon)
-    lower = h - root * log(size) - psi(epsilon)
-    return Smoothed(root / size, upper, lower)
-
-
-def renyi(posterior: Floats, prior: Floats) -> float:
-    """P3 Proposition 1: ln Σ Q²/P, which is never below KL(Q‖P) (the Rényi divergence of order 2)."""
-    q, p = np.asarray(posterior, dtype=np.float64), np.asarray(prior, dtype=np.float64)
-    if (p[q > 0] <= 0).any():
-        return inf
-    return log(float((q[q > 0] ** 2 / p[q > 0]).sum()))

@@ -15,9 +15,9 @@ from math import log
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.certificates.assumptions import given
-from gingham.certificates.bounds import THEOREMS, whole
+from gingham.certificates.bounds import THEOREMS, close_in, whole
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.divergence import kl
 from gingham.certificates.holdout import BETTING_REFERENCE
@@ -149,17 +149,13 @@ def transductive(certificate: Certificate, size: int) -> Certificate:
     budget = price.total + sum(terms.values())
     observed = min(max(evidence.distribution.mean, 0.0), 1.0)
 
-    def divergence(rest: float) -> float:
-        mean = min(max((n * observed + others * rest) / size, 0.0), 1.0)
-        return float(n * kl(observed, mean) + others * kl(rest, mean))
+    def too_far(rest: Floats) -> AnyArray:
+        mean = np.clip((n * observed + others * rest) / size, 0.0, 1.0)
+        return np.ravel(n * kl(observed, mean) + others * kl(rest, mean) > budget)
 
-    inside, outside = observed, 1.0
-    for _ in range(60):
-        middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if divergence(middle) <= budget else (inside, middle)
     return replace(
         whole_population(certificate, size),
-        value=evidence.in_unit(outside),
+        value=evidence.in_unit(close_in(too_far, observed, 1.0)),
         bound="transductive",
         terms={**price.terms, **terms},
         lower=None,

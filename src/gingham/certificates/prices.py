@@ -51,16 +51,8 @@ class Complexity:
         return max(0.0, float(sum(self.terms.values())))
 
 
-def of_posterior(
-    assigns: Mapping[str, Floats],
-    answers: AnyArray,
-    n_answers: int,
-    *,
-    kind: str = "exact",
-    symmetric: bool = False,
-    quantised: bool = False,
-) -> Complexity:
-    """The price of one checkerboard.
+def of_posterior(assigns: Mapping[str, Floats], answers: AnyArray, n_answers: int, kind: str = "exact") -> Complexity:
+    """The price of one checkerboard whose cells answer labels, "exact" or as in the "papers".
 
     Parameters
     ----------
@@ -68,20 +60,10 @@ def of_posterior(
         A mode that is met twice (a graph) is named, and paid for, once.
     answers : int array of shape (m_1, …, m_d)
         Index of each cell's answer among ``n_answers`` possible ones.
-    kind : {"exact", "papers"}
-    symmetric : bool
-        Whether cells (a, b) and (b, a) are one cell (undirected graph): k(k + 1)/2 answers to pay for.
-        Ignored by the papers, which pay for all k² (P0 eq. 53).
-    quantised : bool
-        Whether the answers are numbers rounded to a grid, for which few cells share an answer.
     """
-    terms = of_partitions(assigns, kind)
-    if kind == "papers":
-        terms.update(labels_uniform(int(np.size(answers)), n_answers))
-    else:
-        cells = cells_once(answers) if symmetric else answers
-        terms.update(labels_either_way(cells, n_answers) if quantised else labels_by_type(cells, n_answers))
-    return Complexity(terms)
+    papers = kind == "papers"
+    labels = labels_uniform(np.size(answers), n_answers) if papers else labels_by_type(answers, n_answers)
+    return Complexity({**of_partitions(assigns, kind), **labels})
 
 
 def of_partitions(assigns: Mapping[str, Memberships], kind: str = "exact") -> dict[str, float]:

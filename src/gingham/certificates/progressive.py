@@ -24,9 +24,10 @@ import numpy as np
 
 from gingham.arrays import ArrayLike, Floats, Ints
 from gingham.certificates.assumptions import Assumption, checked, given
+from gingham.certificates.bounds import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
-from gingham.data.sample import need_unmasked, rows_of_draws
+from gingham.data.draws import rows_of_draws
+from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 
 LEAST_NU = 1.001  # no single loss may take the whole wealth
@@ -253,7 +254,6 @@ class Progressive:
             terms=terms,
             assumptions=(*(self.assumptions or (PREDICTED_FIRST,)), *known),
             worst=worst,
-            evidence=None,
             parameters={"nu": self.nu, "candidates": self.candidates},
             loss=self.loss,
             anytime=True,

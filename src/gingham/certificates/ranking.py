@@ -17,14 +17,23 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import certificate_card
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, given, rests_on
-from gingham.certificates.bounds import Bound, LossDistribution, close_in, log_wealth, mean_between, whole
-from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
+from gingham.certificates.bounds import (
+    Bound,
+    LossDistribution,
+    checked_candidates,
+    checked_delta,
+    close_in,
+    log_inverse,
+    log_wealth,
+    mean_between,
+    whole,
+)
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.certificates.members import unfitted, who_fitted
 from gingham.certificates.progressive import Plan, Progressive, choose_nu
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.sample import recorded_seed
+from gingham.data.draws import recorded_seed
 from gingham.errors import GinghamError, RefusedCertificate
 
 MEASURES = ("miss", "ndcg")
@@ -249,10 +258,11 @@ def certify_ranking(
         int(at), measure, checked_delta(delta), checked_candidates(candidates), recorded_seed(random_state),
         random_state is None, against is not None,
     )  # fmt: skip
+    hidden = Hidden.of(columns, test.at, measure, seen)
     if rules:
-        return _under_rules(ranking, rules, columns, test, random, population, seen)
+        return _under_rules(ranking, rules, hidden, test, random)
     if not _is_fitted_here(ranking):
-        return _of_lists(ranking, against, columns, test, random, population, seen)
+        return _of_lists(ranking, against, hidden, test, random, population)
     if random != "users" or population is not None or seen is not None:
         raise RefusedCertificate(
             "A ranker that is fitted here is tested on users drawn independently: leave random=, population= and "
@@ -292,25 +302,18 @@ class _Test:
 
 
 def _of_lists(
-    ranking: Lists,
-    against: Lists | None,
-    columns: Sequence[AnyArray],
-    test: _Test,
-    random: str,
-    population: int | None,
-    seen: TableLike | None,
+    ranking: Lists, against: Lists | None, hidden: Hidden, test: _Test, random: str, population: int | None = None
 ) -> RankingCertificate:
     """Lists that were made elsewhere, by the items that were hidden from them."""
-    users = Mode.of(columns[0], "user")
-    codes = users.encode(columns[0])
+    users = hidden.users
     if population is not None and random == "hiding":
         raise RefusedCertificate("population= is for users that were drawn; with random='hiding' they are fixed.")
     if population is not None and whole(population) < users.n_items:
         raise GinghamError(f"population={population} is less than the {users.n_items} users in hidden.")
-    losses = ranking_losses(ranking, users, codes, columns[1], test.at, test.measure, seen)
+    losses = hidden.losses(ranking)
     if against is not None:
-        _need_hidden(against, *columns)
-        losses = losses - ranking_losses(against, users, codes, columns[1], test.at, test.measure, seen)
+        _need_hidden(against, users.items[hidden.codes], hidden.items)
+        losses = losses - hidden.losses(against)
     scaled, union, n = (losses - test.low) / (1.0 - test.low), log(test.candidates), len(losses)
     order: str | None = "order of the bets"
     if population is not None:
@@ -334,17 +337,14 @@ def _of_lists(
 
 
 def _under_rules(
-    ranking: Any, rules: Mapping[str, Any], columns: Sequence[AnyArray], test: _Test, random: str,
-    population: int | None, seen: TableLike | None,
-) -> RankingCertificate:  # fmt: skip
+    ranking: Any, rules: Mapping[str, Any], hidden: Hidden, test: _Test, random: str
+) -> RankingCertificate:
     """The certificate of lists under rules, and with the other half of δ what each rule adds to the loss."""
     half = replace(test, delta=test.delta / 2)
-    found = _of_lists(partial(ranking.top, **rules), None, columns, half, random, population, seen)
-    users = Mode.of(columns[0], "user")
-    codes = users.encode(columns[0])
+    found = _of_lists(partial(ranking.top, **rules), None, hidden, half, random)
 
     def losses(kept: Mapping[str, Any]) -> Floats:
-        return ranking_losses(partial(ranking.top, **kept), users, codes, columns[1], test.at, test.measure, seen)
+        return hidden.losses(partial(ranking.top, **kept))
 
     others, ruled, costs = _without_each(rules), losses(rules), list[RuleCost]()
     each, union = half.delta / (2 * len(others)), log(test.candidates)
@@ -408,7 +408,7 @@ def _on_other_users(
         away = is_hidden & np.isin(rows, mine)
         some = Mode("user", users.items[np.sort(mine)])
         codes = np.searchsorted(np.sort(mine), rows[away])
-        return ranking_losses(lists, some, codes, items.items[places[away]], test.at, test.measure, known=items)
+        return Hidden(some, codes, items.items[places[away]], test.at, test.measure, known=items).losses(lists)
 
     members, tests = list[Learner](), list[Floats]()
     for start, stop in plan.spans:
@@ -438,7 +438,7 @@ def _on_other_users(
 
 def _need_hidden(ranking: Lists, users: AnyArray, items: AnyArray) -> None:
     """Refuse a rival that knows the hidden items: what is in somebody's basket is not listed again, and is missed."""
-    has_taken = getattr(ranking, "has_taken", None)
+    has_taken = getattr(getattr(ranking, "__self__", ranking), "has_taken", None)  # of a model, or of its method
     taken = None if has_taken is None else has_taken(users, items)
     if taken is not None and taken.any():
         raise RefusedCertificate(
@@ -448,39 +448,45 @@ def _need_hidden(ranking: Lists, users: AnyArray, items: AnyArray) -> None:
         )
 
 
-def ranking_losses(
-    ranking: Lists,
-    users: Mode,
-    codes: Ints,
-    items: AnyArray,
-    at: int,
-    measure: str,
-    seen: TableLike | None = None,
-    known: Mode | None = None,
-) -> Floats:
-    """The loss of each user, in the order of ``users``: miss rate or 1 − NDCG of the hidden (codes, items).
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Items that were hidden from rankings, and what of a list they judge."""
 
-    ``known`` are all items, where there are others than those that are hidden.
-    """
-    different = Mode.of(items, "item") if known is None else known
-    pairs = np.unique(codes.astype(np.int64) * different.n_items + different.encode(items))
-    rows, wanted = np.divmod(pairs, different.n_items)
-    lists = _lists(ranking, users.items, at, seen)
-    shown = different.encode(lists.ravel()).reshape(lists.shape)
-    if len(users.items) > 1 and (shown < 0).all() and different.n_items > 1:
-        raise GinghamError(
-            f"None of the listed items ({lists.ravel()[0]}, say) is among the hidden ones ({different.items[0]}, say): "
-            "write ids in the same way in both, as numbers or as text."
-        )
-    hits = shown[rows] == wanted[:, None]
-    counts = np.bincount(rows, minlength=users.n_items)
-    if measure == "miss":
-        missed: Floats = 1.0 - np.bincount(rows, hits.any(axis=1), users.n_items) / counts
-        return missed
-    gains = 1.0 / np.log2(np.arange(2, at + 2))
-    most = np.concatenate([[0.0], np.cumsum(gains)])[np.minimum(counts, at)]
-    lost: Floats = 1.0 - np.bincount(rows, hits @ gains[: hits.shape[1]], users.n_items) / most
-    return np.maximum(lost, 0.0)  # the best list loses nothing, but for rounding
+    users: Mode
+    codes: Ints  # the user of each hidden item
+    items: AnyArray
+    at: int
+    measure: str
+    seen: TableLike | None = None  # pairs that a table of scores must not list again
+    known: Mode | None = None  # all items, where there are others than those that are hidden
+
+    @classmethod
+    def of(cls, pairs: Sequence[AnyArray], at: int, measure: str, seen: TableLike | None = None) -> Hidden:
+        users = Mode.of(pairs[0], "user")
+        return cls(users, users.encode(pairs[0]), pairs[1], at, measure, seen)
+
+    def losses(self, ranking: Lists) -> Floats:
+        """The loss of each user, in the order of ``users``: miss rate or 1 − NDCG."""
+        users, at = self.users, self.at
+        different = Mode.of(self.items, "item") if self.known is None else self.known
+        pairs = np.unique(self.codes.astype(np.int64) * different.n_items + different.encode(self.items))
+        rows, wanted = np.divmod(pairs, different.n_items)
+        lists = _lists(ranking, users.items, at, self.seen)
+        shown = different.encode(lists.ravel()).reshape(lists.shape)
+        if len(users.items) > 1 and (shown < 0).all() and different.n_items > 1:
+            raise GinghamError(
+                f"None of the listed items ({lists.ravel()[0]}, say) is among the hidden ones "
+                f"({different.items[0]}, say): write ids in the same way in both, as numbers or as text."
+            )
+        hits = shown[rows] == wanted[:, None]
+        counts = np.bincount(rows, minlength=users.n_items)
+        if self.measure == "miss":
+            missed: Floats = 1.0 - np.bincount(rows, hits.any(axis=1), users.n_items) / counts
+            return missed
+        gains = 1.0 / np.log2(np.arange(2, at + 2))
+        most = np.concatenate([[0.0], np.cumsum(gains)])[np.minimum(counts, at)]
+        lost: Floats = 1.0 - np.bincount(rows, hits @ gains[: hits.shape[1]], users.n_items) / most
+        return np.maximum(lost, 0.0)  # the best list loses nothing, but for rounding
 
 
 def _lists(ranking: Lists, users: AnyArray, at: int, seen: TableLike | None) -> AnyArray:

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import Floats
-from gingham.certificates.bounds import GRID, mean_between
-from gingham.certificates.confidence import checked_delta, log_inverse
+from gingham.certificates.bounds import GRID, checked_delta, log_inverse, mean_between
 from gingham.certificates.losses import as_numbers
 from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError

@@ -26,13 +26,12 @@ from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells.losses import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.assumptions import Assumption, drawn_order, given
-from gingham.certificates.bounds import LossDistribution
+from gingham.certificates.bounds import LossDistribution, checked_candidates
 from gingham.certificates.certificate import Certificate, of_bound
-from gingham.certificates.confidence import checked_candidates
 from gingham.certificates.divergence import relative_entropy
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.holdout import Trial, on_unseen_rows, require_rows
-from gingham.certificates.losses import loss_scale, scaled_losses
+from gingham.certificates.losses import scaled_losses
 from gingham.certificates.members import unfitted
 from gingham.certificates.observed import (
     check_sample,
@@ -50,7 +49,8 @@ from gingham.certificates.record import Record, grid_facts, posterior_facts
 from gingham.core.problem import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, tuples, whole_counts
+from gingham.data.draws import Part, recorded_seed, taken, whole_counts
+from gingham.data.sample import checked_labels, checked_weights, tuples
 from gingham.engine.project import project
 from gingham.errors import GinghamError, RefusedCertificate
 
@@ -161,7 +161,7 @@ def certify_prior(
     chosen = _minimise(loose, prior, sample, scaled_losses(cell.table, cell), delta)  # the table is (|Y|, A)
     price = Complexity({**chosen.price.terms, **union})
     bound = bounds.log_wealth(chosen.distribution, price.total, n, delta)
-    evidence = Evidence(chosen.distribution, *loss_scale(cell), n, {"exact": price, "papers": price}, chosen.posterior)
+    evidence = Evidence.of(chosen.distribution, cell, n, price, chosen.posterior)
     drawn = source(prior, 0, sample, given("independent or without replacement"))
     return of_bound(
         bound, evidence, price, bound="split-prior", predictor=predictor, delta=delta,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Bools, Ints, TableLike
 from gingham.certificates.assumptions import given
+from gingham.data import Mode
 from gingham.data.adapt import check_order, id_columns
 from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
@@ -110,7 +111,13 @@ def texts_of(values: npt.ArrayLike, what: str, n_rows: int | None = None, severa
     for row, own in enumerate(names.reshape(len(names), -1).tolist() if names.dtype.kind in "fcOmM" else ()):
         if any(value is None or value != value for value in own):
             raise GinghamError(f"{what} is missing in row {row}: give such rows a name of their own.")
-    return names.astype(str)
+    texts = names.astype(str)
+    if names.dtype.kind == "O":  # 1 and 1.0 are one name, and would be two
+        first: dict[object, str] = {}
+        for value, text in zip(names.ravel().tolist(), texts.ravel().tolist()):
+            if first.setdefault(value, text) != text:
+                raise GinghamError(f"{what} names {first[value]} and {text}, which are equal: write both alike.")
+    return texts
 
 
 def as_names(strata: npt.ArrayLike, n_rows: int | None = None) -> AnyArray:
@@ -122,6 +129,26 @@ def as_names(strata: npt.ArrayLike, n_rows: int | None = None) -> AnyArray:
             "were named beforehand. Where each has few rows that depend on each other, groups= counts each once."
         )
     return found
+
+
+def as_written(ids: AnyArray) -> AnyArray:
+    """Ids as texts, alike for 5, 5.0 and "5"."""
+    return np.array([str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in ids.tolist()], dtype=str)
+
+
+def which_known(columns: Sequence[AnyArray], modes: Sequence[Mode]) -> list[Bools]:
+    """Of each column of ids, which a predictor knows.
+
+    Refuses ids all of which are new only because they are texts where the predictor knows numbers, or the reverse.
+    """
+    known = [mode.encode(column) >= 0 for column, mode in zip(columns, modes)]
+    for column, mode, own in zip(columns, modes, known):
+        if not own.any() and np.isin(as_written(column), as_written(mode.items)).any():
+            raise GinghamError(
+                f"Column {mode.name!r}: the predictor knows these ids in another type. Write them as in its fit, as "
+                "numbers or as text."
+            )
+    return known
 
 
 def known_or_new(known: Sequence[Bools], columns: Sequence[str]) -> AnyArray:
@@ -156,7 +183,7 @@ def judged_by(items: Sequence[AnyArray], columns: Sequence[str]) -> Callable[[Ta
         if len(found) != len(items):
             raise GinghamError(f"The rows have {len(found)} columns of ids, and the predictor knows {len(items)}.")
         check_order(names, columns)
-        return known_or_new([np.isin(column, mine) for column, mine in zip(found, items)], columns)
+        return known_or_new(which_known(found, [Mode(name, mine) for name, mine in zip(columns, items)]), columns)
 
     return judge
 

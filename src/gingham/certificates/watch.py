@@ -12,15 +12,13 @@ losses bound it from above, at all times together (a confidence sequence).
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,20 +27,21 @@ from scipy.special import betainc
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.certificates.assumptions import Assumption, checked, given, rests_on
-from gingham.certificates.bounds import close_in
-from gingham.certificates.confidence import checked_delta
+from gingham.certificates.bounds import checked_delta, close_in
 from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
 from gingham.certificates.observed import sample_of_rows
 from gingham.certificates.record import posterior_digest, posterior_facts
-from gingham.certificates.strata import KNOWN_NEW, as_names, judged_by
+from gingham.certificates.strata import KNOWN_NEW, as_names, as_written, judged_by, which_known
 from gingham.core.problem import find_posterior
-from gingham.data.fit_rows import SURE, WHOLE, FitRows, Met, repeated_share
+from gingham.data import Mode
+from gingham.data.adapt import id_columns
+from gingham.data.fit_rows import SURE, FitRows, Met, repeated_share
 from gingham.data.sample import checked_labels, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
-from gingham.files import atomic
-from gingham.storage import digest
+from gingham.storage import digest, read, savable, write
 
-FORMAT, VERSION = "gingham-watch", 1
+KIND = "watch"  # of a file, and what stands there beside the facts of the certificate and alpha
+KEPT = ("tracks", "seen", "chain", "begun", "calls", "history", "ended", "last")
 BETS = np.array([0.05, 0.1, 0.2, 0.4, 0.8])  # of 1/U, the bet that may lose everything
 FIRST = 0.8  # of the wealth is bet from the first row on
 POINTS = 400  # of the evidence over time are kept
@@ -52,6 +51,7 @@ HOLDS, OPEN, ENDED = "holds", "no proof against it", "ended"
 COUNTED = "were counted before"
 
 
+@savable
 @dataclass
 class Track:
     """The evidence against one promise, and on the average loss of its rows so far."""
@@ -116,20 +116,6 @@ class Track:
 
         low = 1.0 - close_in(too_low, 1.0 - mean, 1.0)
         return max(low, 0.0), min(close_in(too_high, mean, 1.0), 1.0)
-
-    def state(self) -> dict[str, object]:
-        """Plain values, ready for JSON; wealth that was not bet yet is None."""
-        return {
-            "name": self.name, "promise": self.promise, "n": self.n, "total": self.total,
-            "above": self.above.tolist(), "below": self.below.tolist(),
-            "wealth": self.wealth.tolist() if self.n else None, "ended": self.ended,
-        }  # fmt: skip
-
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> Track:
-        wealth = np.full(len(BETS), -inf) if state["wealth"] is None else np.array(state["wealth"], dtype=float)
-        kept = {name: np.array(state[name], dtype=float) for name in ("above", "below")}
-        return cls(**{**state, **kept, "wealth": wealth})
 
 
 class Watch:
@@ -213,16 +199,17 @@ class Watch:
             guesses = self._predicted(X) if predictions is None else np.asarray(predictions)
         names = self._strata(X, strata, len(labels))
         losses = scaled_losses(self.loss.losses(labels, guesses), self.loss.cell)
-        sample = sample_of_rows(X, labels)
-        fresh = None if sample is None else FitRows.of(sample)
-        if sample is not None and fresh is not None:
+        sample, fresh = sample_of_rows(X, labels), None
+        if sample is not None:
             repeated_share(sample)  # refuses copies within the batch
+            # Later tables may hold the same ids as texts or as numbers: counted rows are known by how they are written.
+            texts = replace(sample, modes=tuple(Mode(mode.name, as_written(mode.items)) for mode in sample.modes))
+            fresh = FitRows.of(texts)
             fitted = [*getattr(self.model, "members_", ())[-1:], self.model]
             learned = [one for model in fitted for one in getattr(model, "_fit_rows", ())]
-            for kept, whose in ((self.seen, COUNTED), *((one, "are of the fit") for one in learned)):
-                met = None if kept is None else kept.met(sample)
-                if kept is None or met is None:
-                    continue
+            counted = [] if self.seen is None else [(self.seen, texts, COUNTED)]
+            for kept, rows, whose in (*counted, *((one, sample, "are of the fit") for one in learned)):
+                met = kept.met(rows)
                 if met.seen or (whose == COUNTED and again(met, kept, fresh)):
                     which = ", ".join(f"{row:,}" for row in met.rows[:5].tolist())
                     raise RefusedCertificate(
@@ -289,6 +276,9 @@ class Watch:
                 f"The certificate is of {rule!r}, which nobody here can work out: give predictions=, as they were made "
                 "before the labels were known."
             )
+        modes_of = getattr([model, *getattr(model, "members_", ())[-1:]][-1], "_item_modes", None)
+        if modes_of is not None:
+            which_known(id_columns(X).columns, modes_of())
         if self.loss.cell.answers == "distribution":
             return np.asarray(model.predict_proba(X))  # type: ignore[attr-defined]
         if rule in RULES:
@@ -403,44 +393,21 @@ class Watch:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all that the watch knows, for a later run; the file appears whole or not at all."""
-        seen: dict[str, object] | None = None
-        if self.seen is not None:
-            counts = None if self.seen.counts is None else self.seen.counts.tolist()
-            seen = {
-                "keys": base64.b64encode(self.seen.keys.astype("<u8").tobytes()).decode(), "counts": counts,
-                "limit": self.seen.limit if self.seen.limit < WHOLE else None, "n_draws": self.seen.n_draws,
-            }  # fmt: skip
-        document = {
-            "format": FORMAT, "version": VERSION, "facts": self.facts, "alpha": self.alpha, "ended": self.ended,
-            "calls": self.calls, "last": self.last, "chain": self.chain, "begun": self.begun,
-            "tracks": [track.state() for track in self.tracks],
-            "history": self.history, "seen": seen,
-        }  # fmt: skip
-        with atomic(path) as stream:
-            stream.write(json.dumps(document, ensure_ascii=False, allow_nan=False).encode())
+        write(path, KIND, {name: getattr(self, name) for name in ("facts", "alpha", *KEPT)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: object = None) -> Watch:
         """Go on with a watch that was saved."""
         try:
-            document = json.loads(Path(path).read_text("utf-8"))
-            if document["format"] != FORMAT or document["version"] != VERSION:
-                raise KeyError("format")
-            found = cls(document["facts"], model, document["alpha"])
-            found.tracks = tuple(Track.of(state) for state in document["tracks"])
-            found.ended, found.calls, found.last = document["ended"], document["calls"], document["last"]
-            found.chain, found.begun = document["chain"], (document["begun"][0], int(document["begun"][1]))
-            found.history = [(int(n), float(one)) for n, one in document["history"]]
-            seen = document["seen"]
-            if seen is not None:
-                keys = np.frombuffer(base64.b64decode(seen["keys"]), "<u8").astype(np.uint64)
-                counts = None if seen["counts"] is None else np.array(seen["counts"], dtype=np.int64)
-                limit = WHOLE if seen["limit"] is None else int(seen["limit"])
-                found.seen = FitRows(keys, counts, limit, float(seen["n_draws"]))
-        except GinghamError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise GinghamError(f"{os.fspath(path)!r} is no state of a watch that gingham wrote ({error}).") from None
+            kind, state = read(path)
+        except GinghamError as error:
+            kind, state = "", {"error": error}
+        if kind != KIND or {*state} != {"facts", "alpha", *KEPT}:
+            why = f" ({state['error']})" if "error" in state else ""
+            raise GinghamError(f"{os.fspath(path)!r} is no state of a watch that gingham wrote{why}.")
+        found = cls(state["facts"], model, state["alpha"])
+        for name in KEPT:
+            setattr(found, name, state[name])
         return found
 
 

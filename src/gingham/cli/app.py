@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -17,24 +19,6 @@ from typer.core import TyperCommand, TyperGroup
 
 import gingham
 from gingham.cli import console
-from gingham.cli.audit import audit
-from gingham.cli.certify import certify
-from gingham.cli.compare import compare
-from gingham.cli.datasets import datasets
-from gingham.cli.demo import demo
-from gingham.cli.describe import describe
-from gingham.cli.explain import explain
-from gingham.cli.fit import fit
-from gingham.cli.look import look
-from gingham.cli.predict import predict
-from gingham.cli.recommend import recommend
-from gingham.cli.report import report
-from gingham.cli.similar import similar
-from gingham.cli.simplify import simplify
-from gingham.cli.timeline import timeline
-from gingham.cli.update import update
-from gingham.cli.verify import verify
-from gingham.cli.watch import watch
 from gingham.errors import GinghamError
 from gingham.files import Reads, Writes, need_files
 
@@ -97,54 +81,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Explore": (demo, look, datasets),
-    "Fit": (fit, simplify, update),
-    "Understand": (report, describe, explain, similar, recommend, predict, timeline),
-    "Trust": (certify, compare, verify, watch, audit),
-}
-EXAMPLES: dict[Callable[..., None], str] = {
-    demo: "gingham demo\n\ngingham demo my-demo",
-    look: "gingham look ratings.csv\n\ngingham look ratings.csv --json",
-    fit: "gingham fit ratings.csv\n\n"
-    "gingham fit ratings.csv --axes user,movie --label rating\n\n"
-    "gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 "
-    "--alphabet 1..5 --out model.gingham\n\n"
-    "gingham fit edges.csv --model graph --axes from,to --clusters 10\n\n"
-    "gingham fit ratings.csv --model joint --axes user,movie --label rating -r movie,genre=has:genres.csv\n\n"
-    "zcat votes.csv.gz | gingham fit - --axes member,bill --label vote --json",
-    predict: "gingham predict model.gingham pairs.csv --out predicted.csv\n\n"
-    "gingham predict model.gingham pairs.csv --rule median --proba",
-    simplify: "gingham simplify model.gingham ratings.csv --clusters 5,4 --out small.gingham\n\n"
-    "gingham simplify model.gingham ratings.csv --max-loss .75",
-    describe: "gingham describe model.gingham\n\ngingham describe model.gingham --size 5,4 --items --out items.csv\n\n"
-    "gingham describe model.gingham --size all --items",
-    similar: "gingham similar model.gingham Fargo -n 5",
-    explain: "gingham explain model.gingham 17 Fargo\n\ngingham explain model.gingham Fargo",
-    certify: "gingham certify model.gingham ratings.csv\n\n"
-    "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --population 943,1682 --json\n\n"
-    "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
-    verify: "gingham verify c.json model.gingham ratings.csv",
-    watch: "gingham watch c.json predictor.gingham new.csv --state watch.json\n\n"
-    "gingham watch c.json predictor.gingham new.csv --state watch.json --json --plot evidence.png",
-    audit: "gingham audit predictions.csv --label rating --prediction ours --prediction theirs --alphabet 1..5\n\n"
-    "gingham audit predictions.csv --label y --prediction p --bounds 0,1 --loss quadratic --groups user --strata age "
-    "--ids user,item --time at -o audit.html\n\n"
-    "gingham audit hidden.csv --ids user,item --lists ours.csv --lists theirs.csv --at 20",
-    report: "gingham report model.gingham ratings.csv -o report.html\n\n"
-    "gingham report model.gingham ratings.csv --alphabet 1..5 --title 'What our viewers like'",
-    recommend: "gingham recommend model.gingham --users 17,23 -n 10\n\n"
-    "gingham recommend model.gingham --all --out lists.parquet\n\n"
-    "gingham recommend model.gingham --basket 'beer,nuts'\n\n"
-    "gingham recommend model.gingham --users 17 --items beer --page page.html\n\n"
-    "gingham recommend model.gingham Fargo --data ratings.csv",
-    update: "gingham update model.gingham new.csv --data ratings.csv --out updated.gingham\n\n"
-    "gingham update ranking.gingham november.csv --changes changes.csv",
-    compare: "gingham compare ours.gingham theirs.gingham held-out.csv --alphabet 1..5\n\n"
-    "gingham compare ours.gingham theirs.gingham hidden-pairs.csv --at 20 --plot who-wins.png",
-    timeline: "gingham timeline votes.csv --axes senator,bill --label vote --time date --every year\n\n"
-    "gingham timeline 2019.gingham 2020.gingham 2021.gingham",
-    datasets: "gingham datasets\n\ngingham datasets films --out ratings.csv",
+GROUPS = {  # each command is the function of the module that has its name
+    "Explore": "demo look datasets",
+    "Fit": "fit simplify update",
+    "Understand": "report describe explain similar recommend predict timeline",
+    "Trust": "certify compare verify watch audit",
 }
 
 
@@ -185,10 +126,23 @@ def with_files_checked(command: Callable[..., None]) -> Callable[..., None]:
     return checked
 
 
-for _group, _commands in GROUPS.items():
-    for _command in _commands:
-        _epilog = f"[bold]Examples[/]\n\n{EXAMPLES[_command]}"
-        app.command(cls=Command, epilog=_epilog, rich_help_panel=_group)(with_files_checked(_command))
+def command_of(name: str) -> Callable[..., None]:
+    """The function behind a command."""
+    found: Callable[..., None] = getattr(import_module(f"gingham.cli.{name}"), name)
+    return found
+
+
+def add_command(name: str, group: str) -> None:
+    """Add a command with its docstring as help, examples last."""
+    command = command_of(name)
+    about, _, examples = (inspect.getdoc(command) or "").partition("\n\nExamples\n--------\n")
+    shown = "[bold]Examples[/]\n\n" + re.sub(r"\n +", " ", examples).replace("\n", "\n\n")
+    app.command(cls=Command, help=about, epilog=shown, rich_help_panel=group)(with_files_checked(command))
+
+
+for _group, _names in GROUPS.items():
+    for _name in _names.split():
+        add_command(_name, _group)
 
 # Some versions of typer bring their own click; this is the base of usage errors in all of them.
 WrongUsage: type[typer.BadParameter] = typer.BadParameter.__mro__[2]

@@ -30,7 +30,13 @@ def datasets(
     spreadsheet_safe: SpreadsheetSafe = False,
     json: Json = False,
 ) -> None:
-    """List the data sets, or write one as a table with one row per observation."""
+    """List the data sets, or write one as a table with one row per observation.
+
+    Examples
+    --------
+    gingham datasets
+    gingham datasets films --out ratings.csv
+    """
     from gingham.datasets import data_folder, load_elections, load_films, load_movielens
     from gingham.datasets.public import FILES
 

@@ -16,7 +16,13 @@ from gingham.errors import GinghamError
 
 
 def demo(folder: Annotated[str, typer.Argument(help="Name of a new folder.")] = "gingham-demo") -> None:
-    """Try gingham on a small bundled data set: runs look, fit and report, and shows each command."""
+    """Try gingham on a small bundled data set: runs look, fit and report, and shows each command.
+
+    Examples
+    --------
+    gingham demo
+    gingham demo my-demo
+    """
     from gingham.cli.table_files import write_table
     from gingham.datasets import load_films
 

@@ -31,7 +31,14 @@ def describe(
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """List the groups of a model: names, sizes, distinctive and typical items, facts."""
+    """List the groups of a model: names, sizes, distinctive and typical items, facts.
+
+    Examples
+    --------
+    gingham describe model.gingham
+    gingham describe model.gingham --size 5,4 --items --out items.csv
+    gingham describe model.gingham --size all --items
+    """
     from gingham.cli.table_files import write_table
     from gingham.cli.tables.arguments import parse_numbers
 
@@ -59,6 +66,6 @@ def read_model(name: str) -> Persistent:
         raise GinghamError(f"{name!r} holds a model without groups to describe.")
     if not has_summary(fitted):
         raise GinghamError(
-            f"{name!r} has no summary with named groups. gingham fit writes one unless it is called with --no-summary."
+            f"{name!r} has no summary with named groups. gingham fit writes one unless --no-summary is given."
         )
     return fitted

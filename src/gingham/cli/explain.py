@@ -14,7 +14,13 @@ def explain(
     row: Annotated[list[str], typer.Argument(help="Ids of a row in the order of the axes, or one item.")],
     label: Annotated[str | None, typer.Option(help="For text labels: the label to explain.")] = None,
 ) -> None:
-    """Explain a prediction: where the items belong, what was observed there, and what is predicted."""
+    """Explain a prediction: where the items belong, what was observed there, and what is predicted.
+
+    Examples
+    --------
+    gingham explain model.gingham 17 Fargo
+    gingham explain model.gingham Fargo
+    """
     from gingham.cli.describe import read_model
 
     fitted = read_model(model)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from shlex import join
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals as nw
+import polars as pl
+
+from gingham.arrays import Floats
 from gingham.cli import console
+from gingham.cli.tables.adapter import FitTask, TableSource, opened
+from gingham.cli.tables.arguments import CertificateRequest
 from gingham.errors import GinghamError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from gingham.arrays import Floats
-    from gingham.cli.tables.adapter import FitTask
-    from gingham.summary.values import Cluster
+from gingham.models.base import has_summary
+from gingham.models.questions import signed
+from gingham.summary.finding import finding
+from gingham.summary.look import SCALE, Facts, proposed_alphabet, proposed_bounds, short_exact
+from gingham.summary.measure import in_unit, unit_of
+from gingham.summary.values import Cluster, plural
 
 MOST_GROUPS, MOST_ITEMS = 8, 3  # that are listed of a side, and of a group
 
@@ -27,9 +32,6 @@ def guarantee(task: FitTask, model: Any) -> dict[str, Any]:
     if task.options.alphabet is None and task.options.bounds is None and not (wide and wide.steps):
         asked = to_state(task.table[str(model._record.label)])
         return {"refusal": "There is no guarantee yet, because the possible labels were not stated.", **asked}
-    from gingham.cli.tables.adapter import TableSource, opened
-    from gingham.cli.tables.arguments import CertificateRequest
-    from gingham.summary.measure import in_unit, unit_of
 
     request = CertificateRequest(progressive=False)
     source = TableSource(task.table, drop_missing=task.options.drop_missing, axes=task.options.axes)
@@ -48,14 +50,9 @@ def to_state(labels: pl.Series) -> dict[str, str]:
 
     A label that may stand for a missing one comes with the options of a fit without it.
     """
-    import narwhals as nw
-    import numpy as np
-
-    from gingham.summary.look import SCALE, Facts, proposed_alphabet, proposed_bounds, short_exact
-
     one = Facts.of(labels.name, nw.from_native(labels, series_only=True))
     if one.kind != "number":
-        return {"--alphabet": proposed_alphabet(np.array(one.texts))}
+        return {"--alphabet": proposed_alphabet(labels.drop_nulls().unique().to_numpy())}
 
     def proposed(values: Floats) -> dict[str, str]:
         if len(values) <= SCALE:
@@ -95,10 +92,6 @@ def show(model: Any, facts: dict[str, Any], sure: dict[str, Any], file: str, as_
 
 def show_groups(model: Any, out: str) -> None:
     """The groups of each side by name, the first ones where there are many."""
-    from gingham.models.base import has_summary
-    from gingham.summary.finding import finding
-    from gingham.summary.values import plural
-
     if not has_summary(model):
         return
     summary = model.summary_
@@ -120,8 +113,6 @@ def show_groups(model: Any, out: str) -> None:
 
 def apart(group: Cluster, other: str) -> list[str]:
     """What sets a group apart, besides the items that it is named after; a number is said with its side."""
-    from gingham.models.questions import signed
-
     marks = [mark for mark in group.distinctive if mark.item not in group.name][:MOST_ITEMS]
     named = (replace(mark, item=f"{other} {mark.item}") if mark.item.isdigit() else mark for mark in marks)
     return [*map(str, group.facts[:1]), *map(signed, named)]

@@ -6,7 +6,13 @@ from gingham.cli import console, options
 
 
 def look(file: options.File, format: options.Format = None, json: options.Json = False) -> None:
-    """Describe the columns of a table, what is missing, and which model fits it, with the command to run."""
+    """Describe the columns of a table, what is missing, and which model fits it, with the command to run.
+
+    Examples
+    --------
+    gingham look ratings.csv
+    gingham look ratings.csv --json
+    """
     from gingham.summary.look import look as look_at
 
     found = look_at(file, format)

@@ -20,7 +20,13 @@ def predict(
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """Predict the label of every row of a table (or, for other kinds of models, weights, densities or clusters)."""
+    """Predict the label of every row of a table (or, for other kinds of models, weights, densities or clusters).
+
+    Examples
+    --------
+    gingham predict model.gingham pairs.csv --out predicted.csv
+    gingham predict model.gingham pairs.csv --rule median --proba
+    """
     from gingham.cli.table_files import write_table
     from gingham.cli.tables.adapter import id_columns, predicted
     from gingham.cli.tables.arguments import PredictOptions, column_names

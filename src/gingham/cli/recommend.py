@@ -53,7 +53,16 @@ def recommend(
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """Rank what each user does not have yet, with scores and reasons; or list the best partners of an item."""
+    """Rank what each user does not have yet, with scores and reasons; or list the best partners of an item.
+
+    Examples
+    --------
+    gingham recommend model.gingham --users 17,23 -n 10
+    gingham recommend model.gingham --all --out lists.parquet
+    gingham recommend model.gingham --basket 'beer,nuts'
+    gingham recommend model.gingham --users 17 --items beer --page page.html
+    gingham recommend model.gingham Fargo --data ratings.csv
+    """
     if of is not None and item is not None and of != item:
         raise GinghamError(f"Two items are named, {of!r} and {item!r}: name one per command.")
     item = of if item is None else item
@@ -99,7 +108,7 @@ def read_rules(
         if given:
             rules[name] = dict(limit_of(option, one) for one in given)
     if info is not None:
-        from gingham.cli.fit import table_about
+        from gingham.cli.tables.adapter import table_about
 
         side = ranker.side_names_[1]
         rules["item_info"] = table_about(side, info, ranker.items_.tolist())
@@ -134,17 +143,15 @@ def best_partners(
     """The partners with the highest predictions for one item of a model that is no ranking."""
     from gingham.cli.describe import read_model
     from gingham.cli.table_files import table_for, write_table
+    from gingham.cli.tables.columns import need_columns
 
     fitted = read_model(model)
     if hasattr(fitted, "recommend_for"):
         raise GinghamError(f"{model!r} is a ranking. Name the users with --users, --all or --basket.")
-    axes = () if fitted._record is None else fitted._record.axes
     rows = None if data is None else table_for(fitted, data)
-    if rows is not None and axes:
-        for name in axes:
-            if name not in rows.columns:
-                raise GinghamError(f"{data!r} has no column {name!r}, which the model needs.")
-        rows = rows.select(list(axes))
+    if rows is not None and fitted._record is not None:
+        need_columns(rows, fitted._record.axes, "The model")
+        rows = rows.select(fitted._record.axes)
     found = fitted.recommend(item, n, side=side, label=label, seen=rows, exclude_seen=exclude_seen, backend="polars")
     write_table(found, *target)
 

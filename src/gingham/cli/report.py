@@ -35,7 +35,13 @@ def report(
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Write one self-contained page: what was found, how well it predicts, what is guaranteed, what to do next."""
+    """Write one self-contained page: what was found, how well it predicts, what is guaranteed, what to do next.
+
+    Examples
+    --------
+    gingham report model.gingham ratings.csv -o report.html
+    gingham report model.gingham ratings.csv --alphabet 1..5 --title 'What our viewers like'
+    """
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.cli.tables.arguments import CertificateRequest, column_names, parse_bounds, parse_population

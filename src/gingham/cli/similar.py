@@ -21,7 +21,12 @@ def similar(
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """List the items that are most like a given one."""
+    """List the items that are most like a given one.
+
+    Examples
+    --------
+    gingham similar model.gingham Fargo -n 5
+    """
     from gingham.cli.describe import read_model
     from gingham.cli.table_files import write_table
     from gingham.models.questions import Questions

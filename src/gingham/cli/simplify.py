@@ -22,7 +22,13 @@ def simplify(
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Merge the clusters of a model: down to a size, up to a loss, or as long as merging improves the model."""
+    """Merge the clusters of a model: down to a size, up to a loss, or as long as merging improves the model.
+
+    Examples
+    --------
+    gingham simplify model.gingham ratings.csv --clusters 5,4 --out small.gingham
+    gingham simplify model.gingham ratings.csv --max-loss .75
+    """
     from gingham.cli.table_files import open_model
 
     session = open_model(model, file, format, drop_missing=drop_missing)

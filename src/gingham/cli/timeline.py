@@ -42,7 +42,13 @@ def timeline(
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Follow groups over time: which last, which are new, and who moved, with a test of every change."""
+    """Follow groups over time: which last, which are new, and who moved, with a test of every change.
+
+    Examples
+    --------
+    gingham timeline votes.csv --axes senator,bill --label vote --time date --every year
+    gingham timeline 2019.gingham 2020.gingham 2021.gingham
+    """
     from gingham.cli.app import is_model
     from gingham.cli.table_files import write_table
     from gingham.cli.tables.arguments import FitOptions, column_names

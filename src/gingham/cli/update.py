@@ -24,7 +24,13 @@ def update(
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Fit a model anew to its rows and new ones: groups keep numbers and names, and every change is tested."""
+    """Fit a model anew to its rows and new ones: groups keep numbers and names, and every change is tested.
+
+    Examples
+    --------
+    gingham update model.gingham new.csv --data ratings.csv --out updated.gingham
+    gingham update ranking.gingham november.csv --changes changes.csv
+    """
     from gingham.cli.table_files import table_for, write_table
     from gingham.models.base import load
 

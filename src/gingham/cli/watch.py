@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json as jsons
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
 from gingham.files import Reads, Writes, atomic, need_model, need_target
-
-if TYPE_CHECKING:
-    import polars as pl
 
 HAS_ENDED = 3  # exit code: neither success nor an error
 
@@ -48,8 +45,14 @@ def watch(
     Rows are evidence in the order in which they stand, each once: with --state a table may grow from run to run, or
     each run may bring its own rows; those that were counted before are passed over or refused. The exit code is 0 while
     the promise holds, and 3 once it has ended, with proof.
+
+    Examples
+    --------
+    gingham watch c.json predictor.gingham new.csv --state watch.state
+    gingham watch c.json predictor.gingham new.csv --state watch.state --json --plot evidence.png
     """
     from gingham.certificates.watch import Watch
+    from gingham.cli.tables import guarantees
     from gingham.models.base import load
     from gingham.verify import read_certificate
 
@@ -68,7 +71,7 @@ def watch(
                 f"{str(state)!r} watches another certificate, or with another alpha ({found.alpha:g}): use a separate "
                 "file for this one."
             )
-    rows = arrived(document, fitted, file, format, label, prediction, drop_missing)
+    rows = guarantees.arrived(document, fitted, file, format, label, prediction, drop_missing)
     known = found.skipped([[str(value) for value in row] for row in rows["texts"].rows()])
     if known:
         console.say_note(f"The first {known:,} rows of {file} were counted before.")
@@ -91,52 +94,3 @@ def watch(
         console.paragraphs(found.explain())
     if found.ended is not None:
         raise typer.Exit(HAS_ENDED)
-
-
-def arrived(
-    document: dict[str, Any],
-    model: Any,
-    file: str,
-    format: str | None,
-    label: str | None,
-    prediction: str | None,
-    drop_missing: bool,
-) -> dict[str, Any]:
-    """What a watch is told of a table: rows of ids, labels, predictions and strata; and the rows as texts."""
-    import polars as pl
-
-    from gingham.cli.table_files import table_for
-    from gingham.cli.tables.columns import like_items, need_columns, without_missing
-    from gingham.cli.tables.labels import Place
-    from gingham.data.table_files import read_table
-
-    data, facts = document["data"], document["facts"]
-    told: list[str] = []
-    if facts.get("strata") == "column":
-        told = [(data["columns"] or ["stratum"])[-1]]
-    if model is None:
-        if prediction is None or label is None:
-            raise GinghamError("Without a model name the columns: --label and --prediction.")
-        table: pl.DataFrame = read_table(file, format)
-        wanted = [label, prediction, *told]
-        need_columns(table, wanted, "--prediction")
-        kept = without_missing(table, wanted, drop_missing)
-        X: Any = kept.drop(wanted) if kept.width > len(wanted) else kept.select(prediction)
-    else:
-        table = table_for(model, file, format)
-        at = Place.of(model, None, tuple(table.columns))
-        label = label or at.label
-        if label is None:
-            raise GinghamError("The model does not say which column holds the labels; add --label.")
-        wanted = [*at.axes, label, *([prediction] if prediction else []), *told]
-        need_columns(table, wanted, "--label")
-        kept = without_missing(table, [name for name in wanted if name not in told], drop_missing)
-        X = like_items(kept, at.axes, at.modes)
-    strata = kept[told[0]].cast(pl.String).fill_null("missing").to_numpy() if told else None
-    return {
-        "X": X,
-        "y": kept[label].to_numpy(),
-        "predictions": None if prediction is None else kept[prediction].to_numpy(),
-        "strata": strata,
-        "texts": kept,
-    }

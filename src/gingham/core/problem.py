@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host, vstack
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, nearest, on_host, vstack
 from gingham.cells import CellModel
 from gingham.cells.losses import ZeroOne, cell_from_state, cell_state
 from gingham.data import Bounds, Features, Mode, OneHot, Sample
@@ -320,12 +320,6 @@ class Offsets:
         return np.asarray(result) if isinstance(distribution, np.ndarray) else beside(result, distribution)
 
 
-def nearest(values: Floats, numbers: Floats) -> Ints:
-    """The position of the nearest of increasing numbers, for each value, where the values lie."""
-    found: Any = namespace(values).searchsorted(beside((numbers[1:] + numbers[:-1]) / 2, values), values)
-    return found.astype(np.int32) if isinstance(found, np.ndarray) else found.int()
-
-
 @savable
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -464,17 +458,16 @@ class Posterior:
         """The most probable cluster of each item, one array per mode."""
         return tuple(q.argmax(axis=1) for q in self.assign)
 
-    def by_label(self, relation: int = 0) -> Posterior:
+    def by_label(self) -> Posterior:
         """The same clusters where each cell answers with its most probable label, which is right or wrong.
 
         So that models of the log loss can have their error rate certified, too.
         """
-        cell = self.cells[relation]
+        cell = self.cells[0]
         if cell.answers != "distribution" or cell.alphabet is None:
             return self
-        cells, answers = list(self.cells), list(self.answers)
-        cells[relation], answers[relation] = ZeroOne(cell.alphabet), answers[relation].argmax(axis=-1)
-        return replace(self, cells=tuple(cells), answers=tuple(answers))
+        cells, answers = (ZeroOne(cell.alphabet), *self.cells[1:]), (self.answers[0].argmax(axis=-1), *self.answers[1:])
+        return replace(self, cells=cells, answers=answers)
 
     def refit(self, sample: Sample, relation: int = 0) -> Posterior:
         """The same assignments with the best answers for a sample."""

@@ -508,10 +508,6 @@ def categorical_entries(X: TableLike) -> tuple[Ints, Ints, Ints, tuple[int, int]
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(object if X.dtype.kind not in "biuf" else np.float64), np.nan)
     columns = _category_columns(X)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
-        known = _few_numbers(X.T)
-        if known is not None:
-            return known
     rows, at, codes, most = [], [], [], 1
     for j, column in enumerate(columns):
         seen = np.flatnonzero(
@@ -543,19 +539,6 @@ def category_names(X: TableLike) -> list[list[str]]:
         texts = sorted({str(v) for v in seen}) if column.dtype.kind == "O" else map(str, np.unique(seen).tolist())
         found.append([text.removesuffix(".0") for text in texts])
     return found
-
-
-def _few_numbers(columns: AnyArray) -> tuple[Ints, Ints, Ints, tuple[int, int], int] | None:
-    """The same for a table of numbers (features, instances) with few different ones, all columns at once."""
-    at, rows = np.nonzero(columns == columns)
-    values, coded = np.unique(columns[at, rows], return_inverse=True)
-    if not 0 < len(values) <= 64:
-        return None
-    present = np.zeros((len(columns), len(values)), dtype=bool)
-    present[at, coded] = True
-    codes = (present.cumsum(axis=1) - 1)[at, coded]
-    shape = (columns.shape[1], len(columns))
-    return rows.astype(np.int32), at.astype(np.int32), codes.astype(np.int32), shape, int(present.sum(axis=1).max())
 
 
 def _category_columns(X: TableLike) -> list[AnyArray]:

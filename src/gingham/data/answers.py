@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats
 
 NO_ANSWER = (
     "", "na", "n/a", "nan", "null", "no answer", "not answered", "prefer not to say", "prefer not to answer",
@@ -64,9 +64,3 @@ def in_order(answers: AnyArray) -> AnyArray | None:
 def steps_of(numbers: Floats) -> Floats:
     """Numbers that stand for those near them, as many for each."""
     return np.unique(np.quantile(numbers, (np.arange(STEPS) + 0.5) / STEPS, method="nearest"))
-
-
-def nearest(steps: Floats, numbers: Floats) -> Ints:
-    """The nearest of rising steps to each number."""
-    right = np.searchsorted(steps, numbers).clip(1, len(steps) - 1)
-    return np.where(numbers - steps[right - 1] <= steps[right] - numbers, right - 1, right)

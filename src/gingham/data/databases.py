@@ -31,14 +31,14 @@ class Query(NamedTuple):
         """The query of an address, which ends with it; written as SQL or, without blanks, percent-encoded."""
         scheme, _, rest = address.partition("://")
         if scheme not in DRIVERS:
-            raise GinghamError(f"{shown(address)} cannot be read: {scheme}:// is not one of {', '.join(DRIVERS)}.")
+            raise GinghamError(f"{printable(address)} cannot be read: {scheme}:// is not one of {', '.join(DRIVERS)}.")
         where, sql = (*re.split(r"[?&]query=", rest, maxsplit=1), "")[:2]
         if not sql.strip():
-            raise GinghamError(f'{shown(address)} names no rows: add a query, as in "{scheme}://…?query=select …".')
+            raise GinghamError(f'{printable(address)} names no rows: add a query, as in "{scheme}://…?query=select …".')
         return cls(scheme, where, sql if re.search(r"\s", sql) else unquote(sql))
 
     def __str__(self) -> str:
-        return shown(f"{self.scheme}://{self.where}")
+        return printable(f"{self.scheme}://{self.where}")
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The rows, some at a time, all as they stood when the query began; nothing can be changed by it."""
@@ -98,7 +98,7 @@ def is_query(source: object) -> bool:
     return isinstance(source, str) and "://" in source
 
 
-def shown(source: str) -> str:
+def printable(source: str) -> str:
     """A source as messages may show it: without a password, and without the query."""
     if not is_query(source):
         return repr(source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import AnyArray, Floats, beside, on_host
-from gingham.data.sample import MAX_SPAN, Features, Mode, Sample, checked_items
+from gingham.data.sample import MAX_SPAN, Features, Mode, Sample
 from gingham.engine.project_torch import DeviceRows, costs, device_rows, layout_plan, statistics, to_device
 from gingham.engine.sums import Sums
 
@@ -36,7 +36,19 @@ class DeviceSample(Sample):
 
     @staticmethod
     def brought(columns: Sequence[npt.ArrayLike]) -> Sequence[npt.ArrayLike | Ids]:
-        return brought(columns)
+        """Columns of whole numbers on the device, others as they are; columns of one table go there as one."""
+        plain = [c for c in columns if isinstance(c, np.ndarray) and c.ndim == 1 and whole(c) and len(c)]
+        d = len(columns)
+        first = plain[0] if len(plain) == d else None
+        if first is not None and all(
+            (c.dtype, c.strides, len(c)) == (first.dtype, (d * c.itemsize,), len(first))
+            and c.ctypes.data == first.ctypes.data + j * c.itemsize
+            for j, c in enumerate(plain)
+        ):
+            table = np.lib.stride_tricks.as_strided(first, (len(first), d), (first.strides[0], first.itemsize))
+            return [Ids(column, first.dtype) for column in to_device(table).T]
+        known = {id(column) for column in plain}
+        return [Ids(to_device(c), c.dtype) if id(c) in known else c for c in columns]  # type: ignore[union-attr, arg-type]
 
     @staticmethod
     def numbered(column: npt.ArrayLike | Ids, name: str) -> tuple[Mode, AnyArray]:
@@ -61,13 +73,12 @@ class DeviceSample(Sample):
     @classmethod
     def copied(cls, sample: Sample) -> DeviceSample:
         """The tuples of a sample, copied to the device."""
-        numbers = None if sample.label_codes is not None or sample.labels is None else to_device(sample.labels)
-        codes = None if sample.label_codes is None else to_device(sample.label_codes)
-        if codes is not None and sample.alphabet is not None and sample.alphabet.size <= 256:
-            codes = codes.to(torch.uint8)
-        weights = None if sample.weights is None else to_device(sample.weights)
-        items = tuple(to_device(code) for code in sample.codes)
-        return cls(sample.modes, items, numbers, sample.alphabet, codes, weights)
+        if sample.label_codes is not None:
+            sample = replace(sample, labels=None)
+        moved = cls(sample.modes, alphabet=sample.alphabet, **sample.map_columns(to_device))
+        if moved.label_codes is None or sample.alphabet is None or sample.alphabet.size > 256:
+            return moved
+        return replace(moved, label_codes=moved.label_index.to(torch.uint8))
 
     def placed(self) -> DeviceSample:
         return self
@@ -77,14 +88,11 @@ class DeviceSample(Sample):
         return "gpu" if self.codes[0].is_cuda else "cores"  # type: ignore[attr-defined]
 
     def in_arrays(self) -> Sample:
-        return Sample(
-            modes=self.modes,
-            codes=tuple(on_host(code) for code in self.codes),
-            labels=None if self.numbers() is None else on_host(self.numbers()),
-            alphabet=self.alphabet,
-            label_codes=None if self.label_codes is None else on_host(self.label_codes).astype(np.int32),
-            weights=None if self.weights is None else on_host(self.weights),
-        )
+        here = self.map_columns(on_host)
+        if self.label_codes is not None:
+            here["label_codes"] = here["label_codes"].astype(np.int32)
+        labels = None if self.numbers() is None else on_host(self.numbers())
+        return Sample(self.modes, alphabet=self.alphabet, **{**here, "labels": labels})
 
     @property
     def label_index(self) -> Tensor:
@@ -94,13 +102,9 @@ class DeviceSample(Sample):
     def has_counts(self) -> bool:
         return self.weights is None or bool((self.weights == self.weights.floor()).all())  # type: ignore[attr-defined]
 
-    def take(self, rows: AnyArray) -> DeviceSample:
+    def take(self, rows: AnyArray) -> Self:
         at = beside(rows, self.codes[0])
-        pick = lambda column: None if column is None else column[at]  # noqa: E731
-        return replace(
-            self, codes=tuple(code[at] for code in self.codes),
-            labels=pick(self.labels), label_codes=pick(self.label_codes), weights=pick(self.weights),  # type: ignore[no-untyped-call]
-        )  # fmt: skip
+        return replace(self, **self.map_columns(lambda column: column[at]))
 
     def merged(self) -> DeviceSample:
         order = torch.arange(self.n_rows, device=self.codes[0].device)
@@ -136,15 +140,16 @@ class DeviceSample(Sample):
         n_others = [self.shape[j] for j in others]
         plan = layout_plan(self.shape[axis], features.size, widths, n_others, itemsize=dtype.itemsize)
         scaled = self.weights is not None or not features.one_hot
-        key = (axis, features, plan, dtype if scaled else None)
-        if key not in self._layouts:
+
+        def sorted_rows() -> DeviceRows:
             weights = None if self.weights is None else self.weights.to(dtype)  # type: ignore[attr-defined]
             dense = None if features.one_hot else self.features_of(features).to(dtype)  # type: ignore[attr-defined]
-            self._layouts[key] = device_rows(
+            return device_rows(
                 self.codes[axis], [self.codes[j] for j in others], self.label_codes if features.one_hot else None,
                 dense, weights, self.shape[axis], features.size, widths, n_others, itemsize=dtype.itemsize,
             )  # fmt: skip
-        return self._layouts[key]
+
+        return self._kept((axis, features, plan, dtype if scaled else None), sorted_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,22 +196,6 @@ def whole(ids: AnyArray) -> bool:
     return ids.dtype.kind in "iu" and ids.dtype != np.uint64
 
 
-def brought(columns: Sequence[npt.ArrayLike | Ids]) -> list[npt.ArrayLike | Ids]:
-    """Columns of whole numbers on the device, others as they are; columns of one table go there as one."""
-    plain = [c for c in columns if isinstance(c, np.ndarray) and c.ndim == 1 and whole(c) and len(c)]
-    d = len(columns)
-    first = plain[0] if len(plain) == d else None
-    if first is not None and all(
-        (c.dtype, c.strides, len(c)) == (first.dtype, (d * c.itemsize,), len(first))
-        and c.ctypes.data == first.ctypes.data + j * c.itemsize
-        for j, c in enumerate(plain)
-    ):
-        table = np.lib.stride_tricks.as_strided(first, (len(first), d), (first.strides[0], first.itemsize))
-        return [Ids(column, first.dtype) for column in to_device(table).T]
-    known = {id(column) for column in plain}
-    return [Ids(to_device(c), c.dtype) if id(c) in known else c for c in columns]  # type: ignore[union-attr, arg-type]
-
-
 def numbered(ids: Ids, name: str) -> tuple[Mode, Tensor]:
     """Equivalent to ``Mode.of(ids, name)`` and its ``encode(ids)``, on the device."""
     column = ids.tensor
@@ -218,7 +207,7 @@ def numbered(ids: Ids, name: str) -> tuple[Mode, Tensor]:
         items, codes = torch.nonzero(seen).ravel() + low, (seen.cumsum(0, dtype=torch.int32) - 1)[at]
     else:
         items, codes = torch.unique(column, return_inverse=True)
-    return Mode(name, checked_items(on_host(items).astype(ids.kind), name)), codes.to(torch.int32)
+    return Mode(name, on_host(items).astype(ids.kind)), codes.to(torch.int32)
 
 
 def encoded(mode: Mode, ids: Ids) -> Tensor:

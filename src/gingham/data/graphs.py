@@ -1,6 +1,6 @@
-"""Graphs: the observed pairs of one mode met twice (hypergraphs: more often), and how any form of a graph becomes them.
+"""Graphs as observed pairs of nodes (in hypergraphs, sets of nodes), and the readers of every form of a graph.
 
-Sparse and dense matrices, networkx, edge lists, frames and hyperedges are read; absent pairs are counted, never listed.
+Sparse and dense matrices, networkx graphs, edge lists and frames are read. Absent pairs are counted, never listed.
 """
 
 from __future__ import annotations
@@ -71,11 +71,7 @@ class PairSample(Sample):
 
     def take(self, rows: AnyArray) -> PairSample:
         """Only the given rows of the list; absent pairs are left behind."""
-        part = super().take(rows)
-        return PairSample(
-            part.modes, part.codes, part.labels, part.alphabet, part.label_codes, part.weights,
-            directed=self.directed, complete=False, weighted=self.weighted,
-        )  # fmt: skip
+        return replace(super().take(rows), complete=False)
 
     def fit_rows(self) -> FitRows:
         return FitRows.of(self, symmetric=not self.directed, complete=self.complete)
@@ -99,17 +95,10 @@ class PairSample(Sample):
             return table
         return self._with_absent(table, all_pairs(assigns[0], self.n_modes, self.directed), features)
 
-    def statistics(self, assigns: Sequence[Floats], features: Features, backend: str = "compiled") -> Floats:
-        """What each cell sees of the sample; of hard memberships by counting, whatever the number of clusters."""
-        labels = hard_labels(assigns[0])
-        if labels is None:
-            return super().statistics(assigns, features, backend)
-        return self.block_statistics(labels, assigns[0].shape[1], features)
-
     def block_statistics(self, labels: Ints, k: int, features: Features) -> Floats:
         """Cell statistics (k, …, k, K) of a hard partition: one pass over the listed pairs, and the sizes of clusters.
 
-        Equivalent to ``statistics([np.eye(k)[labels]] * n_modes, features)``.
+        Equivalent to ``sums(features).table([np.eye(k)[labels]] * n_modes)``.
         """
         d, shape = self.n_modes, (k,) * self.n_modes
         cell = labels[self.codes[0]].astype(np.int64)
@@ -143,14 +132,6 @@ class PairSample(Sample):
         """Statistics with those of the pairs that are not listed, where ``pairs`` meet in each block."""
         absent = np.maximum(pairs - features.count(table), 0.0)
         return table + absent[..., None] * self.absent_features(features)
-
-
-def hard_labels(assign: Floats) -> Ints | None:
-    """The cluster of each item where every one is entirely in one, else None."""
-    labels: Ints = assign.argmax(axis=1)
-    rows = np.arange(len(assign))
-    # Rows sum to one, so that nothing is left beside a one.
-    return labels if bool((assign[rows, labels] == 1.0).all()) else None
 
 
 def all_pairs(assign: Floats, d: int = 2, directed: bool = False) -> Floats:
@@ -457,7 +438,7 @@ def _mode(nodes: Ids | None, n: int) -> Mode:
 
 
 def _objects(values: list[Any]) -> AnyArray:
-    """An array of ids: numbers or strings where all are alike, objects otherwise."""
+    """An array of ids: of numbers or strings if all have one type, of objects otherwise."""
     kinds = {type(value) for value in values}
     column = np.empty(len(values), dtype=object)
     column[:] = values

@@ -29,7 +29,7 @@ MOST_LABELS = 1001  # different labels of a partition that are told
 
 
 class Names(NamedTuple):
-    """The columns of a table that are used; without axes, all but the label and the weight are ids."""
+    """The columns of a table that are used; without axes, all but the label ("" is none) and the weight are ids."""
 
     axes: tuple[str, ...]
     label: str
@@ -63,8 +63,8 @@ class PartitionedTable:
     client: Any
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any) -> Self | None:
-        """The table of a fit that runs on a cluster; None where it does not.
+    def of(cls, X: Any, y: Any, sample_weight: Any, labelled: bool = True) -> Self | None:
+        """The table of a fit that runs on a cluster; None where it does not. ``labelled`` says that it needs labels.
 
         That is where a dask client is current, for a dask frame, with the labels beside it or in it, a list of delayed
         frames, and paths.
@@ -73,12 +73,15 @@ class PartitionedTable:
         if client is None or not (is_scattered(X) or is_path(X)):
             return None
         X, label, weight = with_columns(X, label=y, weight=sample_weight)
-        if label is None:
+        if label is None and labelled:
             raise GinghamError("The labels of a table on a cluster are a column of it: give its name as y.")
-        return cls(X, Names((), label, weight), client)
+        return cls(X, Names((), label or "", weight), client)
 
-    def frames(self) -> tuple[list[Future[IntoDataFrame]], int]:
-        """Futures of frames, each with its own items of the first axis, and how many groups they may form."""
+    def frames(self, shuffled: bool = True) -> tuple[list[Future[IntoDataFrame]], int]:
+        """Futures of frames, and how many groups they may form.
+
+        Each frame has its own items of the first axis, unless they are not ``shuffled``.
+        """
         parts: Any = [self.source] if isinstance(self.source, str | PathLike) else self.source
         if isinstance(parts, list | tuple) and is_path(parts):
             parts = _read_paths([fspath(path) for path in parts])
@@ -86,7 +89,7 @@ class PartitionedTable:
             need_columns(list(parts.columns), [name for name in self.names[1:] if name])
             (first, *_) = self.names.among(list(parts.columns)).axes or ("",)
             need_columns(list(parts.columns), [first])
-            parts = parts.shuffle(on=first).to_delayed()
+            parts = (parts.shuffle(on=first) if shuffled else parts).to_delayed()
         # Tasks are tied to no worker: one that comes back after all were lost would not be given tied ones.
         return list(self.client.compute(list(parts))), max(1, sum(self.client.nthreads().values()))
 

@@ -2,10 +2,6 @@
 
 A `Mode` numbers its items, an `Alphabet` numbers the label values, `Features` are the numbers that a cell needs of a
 label. A `Sample` is N weighted, labelled tuples of item codes, the one layout below the door, with sums asked of it.
-
-A row of weight w stands for w independent draws, and whoever divides data divides draws, never rows: rows that are put
-together lose their independence. If equal observations are one row with a count, a row on one side of a split keeps
-all its twins from the other side. So the draws of a row may fall on both sides.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +24,14 @@ from gingham.engine.files import BLOCK, by_blocks, gathered, in_file, room
 from gingham.engine.place import Work, goes_to_device
 from gingham.engine.project import Rows
 from gingham.engine.sums import Sums, SumsOfRows
-from gingham.errors import GinghamError, RefusedCertificate
+from gingham.errors import GinghamError
 from gingham.storage import savable
 
 if TYPE_CHECKING:
     from gingham.data.device_sample import DeviceSample
     from gingham.engine.project_compiled import Tiles
+
+Made = TypeVar("Made")
 
 MAX_ITEMS = 2**31 - 1
 MAX_LABELS = 100_000
@@ -162,13 +160,6 @@ def few_values(labels: AnyArray, most: int) -> AnyArray:
     return known
 
 
-def checked_items(items: AnyArray, name: str) -> AnyArray:
-    """The ids of a mode, unless they are more than codes can tell apart."""
-    if len(items) > MAX_ITEMS:
-        raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
-    return items
-
-
 def default_names(d: int) -> list[str]:
     """Names of the columns of ids that come without names."""
     return ["row", "column"] if d == 2 else [f"axis {j + 1}" for j in range(d)]
@@ -209,8 +200,12 @@ class Mode:
             there = np.zeros(len(values.items), dtype=bool)
             for start in range(0, len(values), BLOCK):
                 there[values.codes[start : start + BLOCK]] = True
-            return cls(name, checked_items(values.items if there.all() else values.items[there], name))
-        return cls(name, checked_items(distinct(as_column(values, name), name), name))
+            return cls(name, values.items if there.all() else values.items[there])
+        return cls(name, distinct(as_column(values, name), name))
+
+    def __post_init__(self) -> None:
+        if len(self.items) > MAX_ITEMS:
+            raise GinghamError(f"Mode {self.name!r} has {len(self.items):,} items; at most {MAX_ITEMS:,} fit.")
 
     @property
     def n_items(self) -> int:
@@ -284,6 +279,7 @@ class Alphabet:
 
     values: AnyArray
     given: bool = False
+    listed_in_order: bool = True  # whether the caller listed them so; a table of losses has its rows in this order
 
     @classmethod
     def of(cls, values: Iterable[object] | AnyArray, given: bool) -> Alphabet:
@@ -297,7 +293,7 @@ class Alphabet:
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise GinghamError("alphabet= contains NaN or infinity; list the finite label values only.")
         need_moderate(column, "Label")
-        return cls(np.unique(column), given)
+        return cls(np.unique(column), given, not given or bool((column[:-1] <= column[1:]).all()))
 
     @property
     def size(self) -> int:
@@ -577,9 +573,13 @@ class Sample:
         """The same observations on the device, copied once and kept."""
         from gingham.data.device_sample import DeviceSample
 
-        if ("device",) not in self._layouts:
-            self._layouts["device",] = DeviceSample.copied(self)
-        return self._layouts["device",]
+        return self._kept(("device",), lambda: DeviceSample.copied(self))
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+        """What is made of the observations once, and then kept with them."""
+        if key not in self._layouts:
+            self._layouts[key] = make()
+        return cast("Made", self._layouts[key])
 
     # how columns come to where the sample lies
 
@@ -645,9 +645,7 @@ class Sample:
     @property
     def has_unseen(self) -> bool:
         """Whether some observation has an item that its mode does not have (code −1)."""
-        if ("unseen",) not in self._layouts:
-            self._layouts["unseen",] = any(bool(len(code)) and bool(code.min() < 0) for code in self.codes)
-        return bool(self._layouts["unseen",])
+        return self._kept(("unseen",), lambda: any(bool(len(code)) and bool(code.min() < 0) for code in self.codes))
 
     def with_others(self) -> Sample:
         """The same observations with one more item at the end of each mode, for all that the mode does not have."""
@@ -666,20 +664,18 @@ class Sample:
         sorted_rows = self.n_modes * self.n_rows * (4 * self.n_modes + (0 if self.weights is None else 8))
         return sorted_rows + sum(column.nbytes for column in columns if column is not None)
 
-    def take(self, rows: AnyArray) -> Sample:
+    def take(self, rows: AnyArray) -> Self:
         """The sub-sample of the given rows (indices or mask); modes and alphabet stay."""
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
         to_file = self.in_file and len(rows) > BLOCK
-        pick: Callable[[Any], Any] = lambda a: None if a is None else gathered(a, rows) if to_file else a[rows]  # noqa: E731
-        return Sample(
-            modes=self.modes,
-            codes=tuple(pick(code) for code in self.codes),
-            labels=pick(self.labels),
-            alphabet=self.alphabet,
-            label_codes=pick(self.label_codes),
-            weights=pick(self.weights),
-        )
+        return replace(self, **self.map_columns(lambda column: gathered(column, rows) if to_file else column[rows]))
+
+    def map_columns(self, of: Callable[[Any], Any]) -> dict[str, Any]:
+        """What a function makes of codes, labels, label codes and weights, by the names of these fields."""
+        others = {name: getattr(self, name) for name in ("labels", "label_codes", "weights")}
+        made = {name: None if column is None else of(column) for name, column in others.items()}
+        return {"codes": tuple(of(code) for code in self.codes), **made}
 
     def merged(self) -> Sample:
         """Equal tuples (label included) as one with their weights added, in a fixed order.
@@ -718,6 +714,10 @@ class Sample:
             rows = order[among]
             order[among] = rows[np.lexsort((self.labels[rows], joint[rows]))]
         return order
+
+    def of_items(self, mode: int, chosen: Bools) -> Sample:
+        """The observations of some items of a mode, (n_items,) marks."""
+        return self.take(chosen[self.codes[mode]])
 
     def fit_rows(self) -> FitRows:
         """A sketch of these observations, by which a model that has learned from them knows them again."""
@@ -759,16 +759,9 @@ class Sample:
         """Cell statistics of all observations from those of the listed ones (here the same)."""
         return table
 
-    def statistics(self, assigns: Sequence[Floats], features: Features, backend: str = "compiled") -> Floats:
-        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j] over all observations, shape (m_1, …, m_d, K)."""
-        return SumsOfRows(self, features).table(assigns, backend)
-
     def rows(self, axis: int, features: Features) -> Rows:
         """The observations grouped by the items of one position, in the kernels' layout (kept once made)."""
-        key = (axis, features)
-        if key not in self._layouts:
-            self._layouts[key] = self._group(axis, features)
-        return self._layouts[key]
+        return self._kept((axis, features), lambda: self._group(axis, features))
 
     def tiles(self, axis: int, features: Features, row_bytes: int) -> Tiles | None:
         """The same rows in tiles, where the other mode's assignments (``row_bytes`` an item) outgrow the cache.
@@ -845,12 +838,12 @@ def sample_kind(backend: str, work: Callable[[], Work]) -> type[Sample]:
     return DeviceSample
 
 
-def checked_labels(y: npt.ArrayLike, what: str = "y") -> AnyArray:
-    """One label a row; nothing of it may be masked."""
-    need_unmasked(y, what)
+def checked_labels(y: npt.ArrayLike) -> AnyArray:
+    """One label per row; none may be masked."""
+    need_unmasked(y, "y")
     labels = np.asarray(y)
     if labels.ndim != 1:
-        raise GinghamError(f"{what} has shape {labels.shape}; it needs one label per row, (N,): use {what}.ravel().")
+        raise GinghamError(f"y has shape {labels.shape}; it needs one label per row, (N,): use y.ravel().")
     return labels
 
 
@@ -883,87 +876,3 @@ def tuples(
     labels = np.asarray(y).ravel()
     label_values = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
     return Sample.of(columns, labels, weights, alphabet=label_values, **how)
-
-
-MOST_DRAWS = 10**9 - 1  # that can be divided; as many as numpy draws without replacement from
-LARGEST_SEED = 2**53 - 1  # survives every reader of JSON
-
-
-class Part(NamedTuple):
-    """Some of the draws: rows, sorted, and how many draws of each; None where every row is one draw."""
-
-    rows: Ints
-    counts: Ints | None
-
-    @classmethod
-    def of(cls, counts: Ints, weighted: bool) -> Part:
-        rows = np.flatnonzero(counts)
-        return cls(rows, counts[rows] if weighted else None)
-
-    def take(self, mask: AnyArray) -> Part:
-        return Part(self.rows[mask], None if self.counts is None else self.counts[mask])
-
-    @property
-    def n_draws(self) -> int:
-        return len(self.rows) if self.counts is None else int(self.counts.sum())
-
-    @property
-    def weights(self) -> dict[str, Ints]:
-        """What a fit is told of the counts."""
-        return {} if self.counts is None else {"sample_weight": self.counts}
-
-
-def whole_counts(weights: Floats | None) -> Ints | None:
-    """Weights as whole counts of draws; a weight between two whole numbers counts no draws."""
-    if weights is None:
-        return None
-    weights = on_host(weights)
-    broken = (weights != np.floor(weights)) | (weights > 2**53)
-    if broken.any():
-        row = int(np.flatnonzero(broken)[0])
-        raise RefusedCertificate(
-            f"sample_weight is {weights[row]:g} in row {row}. A row of weight w counts as w independent draws, so "
-            "weights must be integers. Round them, or omit them."
-        )
-    return weights.astype(np.int64)
-
-
-def rows_of_draws(n_rows: int, counts: Ints | None) -> Ints:
-    """The row of every draw, in the order of the rows."""
-    return np.arange(n_rows) if counts is None else np.repeat(np.arange(n_rows), _divisible(counts))
-
-
-def taken(counts: Ints, n: int, rng: np.random.Generator) -> Ints:
-    """How many of ``n`` draws, taken at random without replacement, belong to each row, shape (n_rows,)."""
-    if (counts == 1).all():
-        found = np.zeros(len(counts), dtype=np.int64)
-        found[rng.permutation(len(counts))[:n]] = 1
-        return found
-    return rng.multivariate_hypergeometric(_divisible(counts), n, method="marginals")
-
-
-def counted(draws: Ints) -> tuple[Ints, Ints]:
-    """The different rows among some draws in order of their number, and how often each was drawn."""
-    return np.unique(draws, return_counts=True)
-
-
-def fresh_seed() -> int:
-    """A seed that nobody has chosen, small enough to survive every reader of JSON (53 bits)."""
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))
-
-
-def recorded_seed(random_state: int | None) -> int:
-    """The seed as it was given, a whole number that can be recorded, or a fresh one."""
-    if random_state is None:
-        return fresh_seed()
-    if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)):
-        raise GinghamError(f"random_state={random_state!r} must be an integer (which is recorded) or None.")
-    if not 0 <= random_state <= LARGEST_SEED:
-        raise GinghamError(f"random_state={random_state} must lie between 0 and {LARGEST_SEED}.")
-    return int(random_state)
-
-
-def _divisible(counts: Ints) -> Ints:
-    if counts.sum() > MOST_DRAWS:
-        raise GinghamError(f"The weights count {counts.sum():,} draws; at most {MOST_DRAWS:,} can be divided.")
-    return counts

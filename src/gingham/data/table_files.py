@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from gingham.arrays import nearest
 from gingham.data import databases
-from gingham.data.answers import NO_ANSWER, answers_of, nearest
+from gingham.data.answers import NO_ANSWER, answers_of
 from gingham.errors import GinghamError
 from gingham.files import need_table
 
@@ -50,7 +51,7 @@ def read_table(
     """
     data = content_of(source) if data is None else data
     kind = format_of(source, kind)
-    shown = "standard input" if source == "-" else databases.shown(source)
+    shown = "standard input" if source == "-" else databases.printable(source)
     if not data.strip():
         raise GinghamError(f"{shown} is empty.")
     try:
@@ -212,7 +213,7 @@ def _answers(column: pl.Series, steps: Sequence[float] | None) -> pl.Series:
     if steps is not None:
         every = np.asarray(steps, dtype=np.float64)
         answers = answers.astype(object)
-        answers[there] = answers_of(every[nearest(every, answers[there].astype(np.float64))].tolist())
+        answers[there] = answers_of(every[nearest(answers[there].astype(np.float64), every)].tolist())
     return pl.Series(
         column.name,
         [answer if known else None for answer, known in zip(answers.tolist(), there.tolist())],

@@ -52,8 +52,11 @@ def padded(assign: Floats, dtype: npt.DTypeLike | None = None) -> tuple[Floats, 
         table[start:stop, :m] = assign[start:stop]
         table[start:stop, m:] = 0
 
-    n_threads = available_threads() if table.nbytes > COPY_BYTES else 1
-    spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
+    if table.nbytes > COPY_BYTES:
+        n_threads = available_threads()
+        spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
+    else:
+        table[:, :m], table[:, m:] = assign, 0
     return table.reshape(-1), stride
 
 
@@ -297,18 +300,15 @@ def prepared(
     weights = np.empty(0) if rows.weights is None else rows.weights
     runs = rows.runs
     width = prod(q.shape[1] for q in assigns)
-    run: Callable[[int, int, int, Floats], None]
+    kernel: Callable[[int, int, int, Floats], None]
     if len(assigns) == 1:
         table, stride = padded(assigns[0], dtype)
         if tiles is not None:
             return partial(fill_tiles, tiles, table, stride)
-        other = rows.others[0]
-
-        def run(base: int, a: int, b: int, out: Floats) -> None:
-            if runs is None:
-                _pair(rows.indptr, other, labels, features, weights, table, stride, base, a, b, out)
-            else:
-                _runs(runs, other, weights, table, stride, base, a, b, out)
+        if runs is None:
+            kernel = partial(_pair, rows.indptr, rows.others[0], labels, features, weights, table, stride)
+        else:
+            kernel = partial(_runs, runs, rows.others[0], weights, table, stride)
     elif not assigns and runs is not None and rows.weights is None:  # one mode: its observations are counted already
         return lambda start, stop, out: np.copyto(
             out.reshape(-1), np.diff(runs[start * out.shape[1] :][: out.size + 1])
@@ -317,13 +317,11 @@ def prepared(
         widths = np.array([q.shape[1] for q in assigns], dtype=np.int64)
         offsets = np.cumsum([0, *(q.size for q in assigns)], dtype=np.int64)
         flat = np.concatenate([np.ones(0, dtype), *(np.ravel(q) for q in assigns)]).astype(dtype, copy=False)
-
-        def run(base: int, a: int, b: int, out: Floats) -> None:
-            _many(rows.indptr, rows.others, labels, features, weights, flat, offsets, widths, base, a, b, out)
+        kernel = partial(_many, rows.indptr, rows.others, labels, features, weights, flat, offsets, widths)
 
     def fill(start: int, stop: int, out: Floats) -> None:
         work = int(rows.indptr[stop] - rows.indptr[start]) * width
-        in_blocks(lambda a, b: run(start, a, b, out), rows.indptr, start, stop, work)
+        in_blocks(lambda a, b: kernel(start, a, b, out), rows.indptr, start, stop, work)
 
     return fill
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
+from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.engine.threads import in_blocks
@@ -19,12 +19,6 @@ BATCHES, SMALL = 16, 2**22  # batches of a sweep, and effort for which they are 
 TOO_MANY = 0.25  # share of a batch; evaluating costs half a visit on two cores, so it pays up to twice this share
 LEAST_PART = 2  # two blocks a thread: a batch is short, more would cost more than they even out
 LOOK_UP = 16  # multiply-adds that take as long as scoring one observation in one cluster
-
-
-def _xlogx(x: npt.ArrayLike) -> Floats:
-    """x ln x, 0 at 0; without scipy, so that this package imports with numpy alone."""
-    x = np.asarray(x, dtype=np.float64)
-    return x * np.log(x, out=np.zeros_like(x), where=x > 0)
 
 
 class Board(NamedTuple):
@@ -236,7 +230,7 @@ def board_cost(board: Board) -> float:
     For "mass" that is N ln N − N·I-like: Σ_modes Σ φ(masses) − Σ φ(cells) = −N·I + (d − 1)·φ(N).
     """
     if board.kind in ("mass", "log"):
-        return float(_xlogx(board.coarse).sum() - _xlogx(board.fine).sum())
+        return float(xlogy(board.coarse, board.coarse).sum() - xlogy(board.fine, board.fine).sum())
     return float(envelopes(board.kind, board.fine.reshape(-1, n_features(board)), board.coef).sum())
 
 
@@ -257,7 +251,7 @@ def size_cost(board: Board, moving: Sequence[int]) -> float:
     total = 0.0
     for mode in moving:
         sizes = board.sizes[board.first_cluster[mode] : board.first_cluster[mode + 1]]
-        total += float(_xlogx(sizes.sum()) - _xlogx(sizes).sum())
+        total += float(xlogy(sizes.sum(), sizes.sum()) - xlogy(sizes, sizes).sum())
     return total
 
 

@@ -23,6 +23,7 @@ from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
 
 DELTA = 0.05
+STEP = 1e-4  # of the shares of the losses, by which a bound is differentiated
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def linearised(problem: Problem, posterior: Posterior, bound: str) -> tuple[Prob
     return replace(problem, cells=(table,), betas=(1.0,)), replace(posterior, cells=(table,))
 
 
-def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: str, step: float = 1e-4) -> Floats:
+def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: str) -> Floats:
     """τ(ℓ) = (∂B/∂p(ℓ)) / (N ∂B/∂KL) of every entry of the loss table: N·E τ + KL falls as the bound B does."""
     theorem = find(bound)
     scaled = cast(Floats, cell.table) / cell.range
@@ -124,7 +125,7 @@ def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: st
     base = at(weights, price)
     more = max(1.0, 1e-3 * price)
     per_nat = max((at(weights, price + more) - base) / more, 1e-300)
-    slopes = np.array([(at((1 - step) * weights + step * unit, price) - base) / step for unit in np.eye(len(values))])
+    slopes = np.array([(at((1 - STEP) * weights + STEP * unit, price) - base) / STEP for unit in np.eye(len(values))])
     table = slopes[np.searchsorted(values, scaled)] / (per_nat * n)
     return table - table.min()  # a constant changes nothing
 

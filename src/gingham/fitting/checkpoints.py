@@ -52,11 +52,6 @@ class Checkpoint:
         return Checkpoint(self.file, path, self.file.begin(path))
 
     @property
-    def active(self) -> bool:
-        """Whether anybody keeps anything."""
-        return self.file is not None
-
-    @property
     def finished(self) -> bool:
         return self.known is not None and bool(self.known["finished"])
 

@@ -101,7 +101,7 @@ class Distilled:
         return np.asarray(self.base + first + second)
 
 
-def distill(factors: Factors, weights: tuple[Floats, Floats], n_clusters: tuple[int, int], seed: int = 0) -> Distilled:
+def distill(factors: Factors, weights: tuple[Floats, Floats], n_clusters: tuple[int, int]) -> Distilled:
     """The checkerboard that reproduces the interaction best, by weighted least squares from several starts.
 
     ``weights`` say how often each row and each column was observed: pairs count by the product.
@@ -120,7 +120,7 @@ def distill(factors: Factors, weights: tuple[Floats, Floats], n_clusters: tuple[
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different points than clusters
                 a, b = (
-                    KMeans(k, n_init=1, random_state=(seed + 1000 * start) % 2**32).fit(p, sample_weight=own).labels_
+                    KMeans(k, n_init=1, random_state=1000 * start).fit(p, sample_weight=own).labels_
                     for k, p, own in zip(sizes, points, (w, v))
                 )
             found = _exchange(factors.left, factors.right, w, v, a.astype(np.int64), b.astype(np.int64))

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -270,7 +271,7 @@ def best_of(
     """
     end_if_interrupted()
     n_restarts = positive_integer("n_init", n_restarts)
-    cost = cost or total_cost
+    price: Callable[[AnyFound], float] = cost or attrgetter("objective.total")
     notify = notifier(callback, n_restarts, max_iter)
 
     def job(number: int, own: np.random.Generator, stage: Checkpoint, report: Report) -> AnyFound | None:
@@ -285,7 +286,7 @@ def best_of(
     for found in side_by_side(jobs, n_restarts if one_core else 1, notify):
         if found is not None:
             ended.append(found)
-            if best is None or cost(found) < cost(best) - TIE * abs(cost(best)):
+            if best is None or price(found) < price(best) - TIE * abs(price(best)):
                 best = found
     if best is None:
         raise ValueError("no start has ended")
@@ -330,11 +331,6 @@ def warn_interrupted(restart: int, n_restarts: int, found: Found) -> None:
         InterruptedWarning,
         stacklevel=4,
     )
-
-
-def total_cost(found: Found) -> float:
-    objective: Objective = found.objective  # type: ignore[attr-defined]
-    return objective.total
 
 
 def mark_interrupted(found: AnyFound) -> AnyFound:

@@ -203,16 +203,16 @@ def ladder(
         posterior.statistics(sample, r).astype(np.float64) for r, sample in enumerate(problem.samples)
     ]
     posterior = replace(posterior, answers=tuple(cell.answer(t) for cell, t in zip(problem.cells, tables)))
-    merged = None
+    prices, merged = [price_of_answer(problem, r) for r in range(len(tables))], None
 
     def price_of_answers(mode: int) -> float:
-        uses = problem.structure.uses(mode)
-        return sum(np.moveaxis(tables[r], p, 0)[0, ..., 0].size * _price_of_one(problem, r) for r, p in uses)
+        """Of the cells of one cluster."""
+        return sum(prices[r] * (tables[r][..., 0].size // tables[r].shape[p]) for r, p in problem.structure.uses(mode))
 
     while True:
         losses = tuple(float(c.loss(a, t).sum()) for c, a, t in zip(problem.cells, posterior.answers, tables))
         objective = Objective(losses, information_terms(posterior), problem.betas)
-        yield Rung(posterior, objective, cell_price(problem, posterior), merged)
+        yield Rung(posterior, objective, sum(p * table[..., 0].size for p, table in zip(prices, tables)), merged)
         merged = cheapest(problem, posterior, tables, saved or price_of_answers, least)
         if merged is None:
             return
@@ -273,17 +273,8 @@ def information_rises(q: Floats) -> Floats:
     return losses_of_pairs(information, q.T)
 
 
-def cell_price(problem: Problem, posterior: Posterior) -> float:
-    """Nats for the answers of all cells."""
-    total = 0.0
-    for relation, factor in enumerate(problem.structure.factors):
-        n_cells = int(np.prod([posterior.n_clusters[mode] for mode in factor]))
-        total += n_cells * _price_of_one(problem, relation)
-    return total
-
-
-def _price_of_one(problem: Problem, relation: int) -> float:
-    """ln |Y| for an answer among |Y| labels; ½ ln N for each free number of a continuous answer."""
+def price_of_answer(problem: Problem, relation: int) -> float:
+    """Nats for the answer of one cell: ln |Y| of an answer among |Y| labels, ½ ln N for each free number of others."""
     cell = problem.cells[relation]
     if cell.n_answers is not None:
         return float(np.log(cell.n_answers))

@@ -18,10 +18,10 @@ from gingham.engine.half_step import by_cell, by_cluster, memberships
 from gingham.engine.place import USUAL_SWEEPS, Work, check_name, goes_to_device
 from gingham.engine.project import project_cost
 from gingham.engine.threads import one_blas_thread
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedules import Down, Schedule, make_schedule
+from gingham.fitting.schedules import Down, Schedule, checked_schedule
 from gingham.storage import savable
 
 if TYPE_CHECKING:
@@ -71,12 +71,11 @@ class Projection:
     dtype: str | None = None
 
     def __post_init__(self) -> None:
-        make_schedule(self.schedule)  # refuses what is none
+        checked_schedule(self.schedule)
         check_name(self.backend)
         if self.dtype not in (None, *DTYPES):
             raise GinghamError(f"dtype={self.dtype!r} is unknown; choose one of {', '.join(DTYPES)}.")
-        if isinstance(self.max_iter, bool) or int(self.max_iter) != self.max_iter or self.max_iter < 1:
-            raise GinghamError(f"max_iter={self.max_iter!r} must be an integer ≥ 1.")
+        positive_integer("max_iter", self.max_iter)
         if not self.tol >= 0:
             raise GinghamError(f"tol={self.tol!r} must be a number ≥ 0.")
 
@@ -153,7 +152,9 @@ def half_step(
     Returns the new posterior and N_r L̂_r of the relations that this mode meets.
     """
     uses = problem.structure.uses(mode)
-    coefs = [coef_by_mode(posterior, relation, position) for relation, position in uses]
+    coefs = [
+        by_cluster(posterior.cells[relation].coef(posterior.answers[relation]), position) for relation, position in uses
+    ]
     others = [[q for j, q in enumerate(posterior.factor(relation)) if j != position] for relation, position in uses]
     layouts = [
         problem.samples[relation].rows(position, problem.cells[relation].features) for relation, position in uses
@@ -190,7 +191,7 @@ def mode_cost(problem: Problem, posterior: Posterior, mode: int, backend: str = 
     for relation, position in problem.structure.uses(mode):
         rows = problem.samples[relation].rows(position, problem.cells[relation].features)
         others = [q for j, q in enumerate(posterior.factor(relation)) if j != position]
-        coef = coef_by_mode(posterior, relation, position)
+        coef = by_cluster(posterior.cells[relation].coef(posterior.answers[relation]), position)
         cost += problem.betas[relation] * project_cost(rows, others, coef, backend)
     return cost
 
@@ -241,8 +242,3 @@ def in_double(posterior: Posterior) -> Posterior:
     """The posterior in float64; float32 rows sum to one only nearly."""
     wide = [q.astype(np.float64) for q in posterior.assign]
     return replace(posterior, assign=tuple(q / q.sum(axis=1, keepdims=True) for q in wide))
-
-
-def coef_by_mode(posterior: Posterior, relation: int, position: int) -> Floats:
-    """Coefficients as (m, K · others), the order in which `project` lays out its result."""
-    return by_cluster(posterior.cells[relation].coef(posterior.answers[relation]), position)

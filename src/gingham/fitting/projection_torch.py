@@ -48,12 +48,15 @@ def solve(
     def sweep(grid: Grid, factor: float) -> tuple[Grid, Objective]:
         return grid, _objective(grid.sweep(beta * factor).tolist(), problem)
 
+    def kept(grid: Grid) -> State:
+        return {name: [tensor.cpu().numpy() for tensor in tensors] for name, tensors in grid.snapshot().items()}
+
     def restored(state: State) -> Grid:
         grid.restore(state)
         return grid
 
     run = iterate(
-        sweep, grid, schedule, to_file=_on_host, from_file=restored,
+        sweep, grid, schedule, to_file=kept, from_file=restored,
         terminate=partial(settled, schedule=schedule, tol=tol), max_iter=max_iter, report=report, checkpoint=checkpoint,
     )  # fmt: skip
     return solution_of(run, _posterior(start, grid.assigns, grid.answers))
@@ -71,10 +74,14 @@ def solve_together(
 
     Ctrl-C ends all of them; what they have reached is returned, marked as interrupted.
     """
+    import torch
+
     from gingham.engine.grid_torch import Members
 
     (beta,) = problem.betas
-    assigns, answers = _together([_tables(start.assign, start.answers[0], dtype) for start in starts])
+    tables = [_tables(start.assign, start.answers[0], dtype) for start in starts]
+    assigns = [torch.stack(of_mode) for of_mode in zip(*(of_start for of_start, _ in tables))]
+    answers = torch.stack([own for _, own in tables])
     widths = [len(starts) * m for m in starts[0].n_clusters]
     layouts, cell = _on_device(problem, widths, assigns[0].dtype)
     grid = Members(layouts, cell, assigns, answers)
@@ -123,18 +130,6 @@ def _tables(assigns: Sequence[AnyArray], answers: AnyArray, dtype: str | None) -
 
     kind = getattr(torch, dtype or ("float32" if device_name() == "cuda" else "float64"))
     return [to_device(q).to(kind, copy=True) for q in assigns], to_device(answers)
-
-
-def _together(starts: Sequence[tuple[list[Tensor], Tensor]]) -> tuple[list[Tensor], Tensor]:
-    """Starts of equal sizes as one, the first axis telling them apart."""
-    import torch
-
-    assigns = [torch.stack(tables) for tables in zip(*(tables for tables, _ in starts))]
-    return assigns, torch.stack([answers for _, answers in starts])
-
-
-def _on_host(grid: Grid) -> State:
-    return {name: [tensor.cpu().numpy() for tensor in tensors] for name, tensors in grid.snapshot().items()}
 
 
 def _objective(terms: Sequence[float], problem: Problem) -> Objective:

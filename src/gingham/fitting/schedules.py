@@ -81,14 +81,8 @@ class Up:
 Schedule = Constant | Down | Up
 
 
-def make_schedule(schedule: object) -> Schedule:
-    """A schedule by name ("down", "constant") or as it is."""
-    if isinstance(schedule, (Constant, Down, Up)):
-        return schedule
-    if schedule == "down":
-        return Down()
-    if schedule == "constant":
-        return Constant()
-    raise GinghamError(
-        f"schedule={schedule!r} is unknown; choose 'down', 'constant', Down(...), Up(...) or Constant()."
-    )
+def checked_schedule(schedule: object) -> Schedule:
+    """A schedule, and nothing else."""
+    if not isinstance(schedule, Constant | Down | Up):
+        raise GinghamError(f"schedule={schedule!r} is unknown; choose Down(...), Up(...) or Constant().")
+    return schedule

@@ -277,7 +277,9 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
         vectors = _spectral(problem, relation, sums, rank, rng) if rank and len(factor) > 1 else []
         for position, mode in enumerate(factor):
             weights[mode] = weights[mode] + sums[position].counts
-            columns[mode] += [1.5 * _means(sums[position]), *vectors[position : position + 1]]
+            of = sums[position]
+            means = _scaled(of.shrunken, of.noise, of.spread / max(float(of.counts.sum()), 1e-300))
+            columns[mode] += [1.5 * means, *vectors[position : position + 1]]
     found = []
     for known, parts, weight in zip(problem.structure.modes, columns, weights):
         nothing = np.zeros((known.n_items, 1))  # of a mode that stands in no relation
@@ -285,15 +287,13 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
     return found
 
 
-def _means(of: ItemSums) -> Floats:
-    """Shrunken means of the items, (n_items, r), of spread 1 where they differ by more than chance."""
-    return _scaled(of.shrunken, of.noise, of.spread / max(float(of.counts.sum()), 1e-300))
-
-
 def _spectral(
     problem: Problem, relation: int, sums: Sequence[ItemSums], rank: int, rng: np.random.Generator
 ) -> list[Floats]:
-    """For each position singular vectors (n_items, ≤ rank) of the residuals, its items against those of the others."""
+    """For each position points (n_items, ≤ rank) in singular vectors of the residuals, its items against the others.
+
+    Each coordinate has the spread √(share of it that noise does not explain).
+    """
     offsets = [of.shrunken for of in sums]
     found = []
     for position in range(len(sums)):
@@ -303,17 +303,15 @@ def _spectral(
         if len(sums) == 2 and len(matrix.blocks) == 1:  # the other position's matrix is this one transposed
             found.append((matrix, right, values))
             break
-    return [_beyond_noise(*each, of) for each, of in zip(found, sums)]
-
-
-def _beyond_noise(matrix: Contrasts, vectors: Floats, values: Floats, of: ItemSums) -> Floats:
-    """Points of the items in the singular vectors, each of spread √(share of it that noise does not explain)."""
-    # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
-    edge = sqrt(matrix.square() / prod(matrix.shape)) * sum(sqrt(n) for n in matrix.shape)
-    points = vectors * values / (of.counts + SHRINK)[:, None] ** 0.5
-    # Of what is zero there are no vectors, only rounding.
-    points = where(values > 1e-10 * float(of.spread.sum()) ** 0.5, points, 0.0)
-    return _scaled(points, variance(points) * (edge / values.clip(1e-9 * edge + 1e-300)) ** 2)
+    embedded = []
+    for (matrix, vectors, values), of in zip(found, sums):
+        # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
+        edge = sqrt(matrix.square() / prod(matrix.shape)) * sum(sqrt(n) for n in matrix.shape)
+        points = vectors * values / (of.counts + SHRINK)[:, None] ** 0.5
+        # Of what is zero there are no vectors, only rounding.
+        points = where(values > 1e-10 * float(of.spread.sum()) ** 0.5, points, 0.0)
+        embedded.append(_scaled(points, variance(points) * (edge / values.clip(1e-9 * edge + 1e-300)) ** 2))
+    return embedded
 
 
 class Contrasts:
@@ -354,7 +352,9 @@ class Contrasts:
         xp = namespace(like)
         basis = beside(rng.standard_normal((self.shape[1], min(rank + spare, *self.shape))), like)
         for _ in range(rounds):
-            basis, _ = xp.linalg.qr(self.transposed_times(self.times(basis)))
+            product = self.times(basis)
+            transposed = vstack([self._block(j, self.position, r, product) for j, r in self.blocks])
+            basis, _ = xp.linalg.qr(transposed)
         # Of a matrix as narrow as this the triangle has the values and the small rotation.
         wide, triangle = xp.linalg.qr(self.times(basis))
         left, values, within = xp.linalg.svd(triangle)
@@ -370,19 +370,17 @@ class Contrasts:
             first = last
         return total
 
-    def transposed_times(self, vectors: Floats) -> Floats:
-        """The transposed matrix times vectors (n_items, m)."""
-        return vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
-
     def square(self) -> float:
         """Σ_e w_e (response_e − a_x − a_j)² over all blocks: the sum of squared entries where no pair is met twice."""
         total = 0.0
         x, a = self.of[self.position], self.offsets[self.position]
         for j, r in self.blocks:
             y, b = self.of[j], self.offsets[j]
-            both = self._project(self.position, j, b[:, r : r + 1], self.count[None, :])[:, 0]
+            both = self.sums.project(
+                self.position, self._beside(self.position, j, b[:, r : r + 1]), self.count[None, :]
+            )
             total += float(x.spread[r] - 2.0 * (a[:, r] @ x.responses[:, r] + b[:, r] @ y.responses[:, r]))
-            total += float(a[:, r] ** 2 @ x.counts + b[:, r] ** 2 @ y.counts + 2.0 * a[:, r] @ both)
+            total += float(a[:, r] ** 2 @ x.counts + b[:, r] ** 2 @ y.counts + 2.0 * a[:, r] @ both[:, 0])
         return max(total, 0.0)
 
     def _block(self, to: int, other: int, r: int, vectors: Floats) -> Floats:
@@ -393,13 +391,13 @@ class Contrasts:
         each, none = np.eye(m), np.zeros((m, m))
         said = np.hstack([np.hstack([v * each, -n * each]) for v, n in zip(self.values[:, r], self.count)])
         met = np.hstack([np.hstack([n * each, none]) for n in self.count])
-        found = self._project(to, other, both, np.vstack([said, met]))
+        found = self.sums.project(to, self._beside(to, other, both), np.vstack([said, met]))
         return (found[:, :m] - self.offsets[to][:, r : r + 1] * found[:, m:]) * self.scales[to][:, None]
 
-    def _project(self, to: int, other: int, vectors: Floats, coef: Floats) -> Floats:
-        """Sums of another position's vectors over the tuples of each item; further positions do not matter."""
+    def _beside(self, to: int, other: int, vectors: Floats) -> list[Floats]:
+        """What is summed over the tuples of the items of ``to``: vectors of one position; others do not matter."""
         ones = (np.ones((len(items.counts), 1)) for items in self.of)
-        return self.sums.project(to, [vectors if j == other else o for j, o in enumerate(ones) if j != to], coef)
+        return [vectors if j == other else o for j, o in enumerate(ones) if j != to]
 
 
 def variance(points: Floats) -> Floats:

@@ -23,14 +23,13 @@ from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Bounds, Mode, Sample
-from gingham.data.adapt import Columns, frame_of, id_columns, tuples_of
+from gingham.data.adapt import Columns, id_columns, tuples_of
 from gingham.data.advice import advice_on
 from gingham.data.fit_rows import FitRows
 from gingham.data.sample import (
     LARGEST,
     Moments,
     checked_weights,
-    default_names,
     few_values,
     need_moderate,
     need_unmasked,
@@ -653,11 +652,11 @@ def expected_by(posterior: Posterior, sample: Sample) -> Floats | None:
     return None if posterior.offsets is None else posterior.offsets.at(sample.codes)
 
 
-def moments_of(posterior: Posterior, sample: Sample, relation: int = 0) -> Floats | None:
+def moments_of(posterior: Posterior, sample: Sample) -> Floats | None:
     """Mean and mean square of the labels in every cell, shape (m_1, …, m_d, 2); None where labels are no numbers."""
     if sample.labels is None or labels_are_names(sample):
         return None
-    sums = posterior.statistics(sample, relation, Moments(2))
+    sums = posterior.statistics(sample, features=Moments(2))
     whole = sums.reshape(-1, 3).sum(axis=0)
     filled = sums + whole / max(float(whole[0]), 1e-300)  # an empty cell has those of all labels
     return np.asarray(filled[..., 1:] / filled[..., :1])
@@ -704,18 +703,10 @@ def rows_of(sample: Sample, kept: Bools) -> tuple[AnyArray, AnyArray | None, Flo
     return ids, labels, part.weights
 
 
-def listed(sample: Sample) -> Listed:
-    """The rows of a sample with their ids as they are."""
-    ids, labels, weights = rows_of(sample, np.ones(sample.n_rows, dtype=bool))
+def listed(sample: Sample, kept: Bools | None = None) -> Listed:
+    """The rows of a sample, or some of them, with their ids as they are."""
+    ids, labels, weights = rows_of(sample, np.ones(sample.n_rows, dtype=bool) if kept is None else kept)
     return Listed(list(ids.T), [mode.name for mode in sample.modes], labels, weights)
-
-
-def named_rows(sample: Sample, ids: AnyArray) -> TableLike:
-    """Rows of ids as a frame with the names of the modes, by which side tables are given; an array without names."""
-    names = [mode.name for mode in sample.modes]
-    if names == default_names(len(names)):
-        return ids
-    return frame_of({name: column.tolist() for name, column in zip(names, ids.T)})
 
 
 def renumbered(mode: Mode, own: Mode, labels: Ints) -> Ints:
@@ -838,18 +829,13 @@ def numeric_labels(y: ArrayLike, model: str, largest: float = LARGEST) -> AnyArr
 
 
 def advise(sample: Sample, counts_are_meant: bool = False) -> None:
-    """Warn (`AdviceWarning`) of tuples that the model may not be meant for; what is on a GPU is not looked at."""
+    """Warn (`AdviceWarning`) of rows that the model may not be meant for; what is on a GPU is not looked at."""
     if not sample.on_device:
-        names = [mode.name for mode in sample.modes]
-        warn_of(advice_on(names, sample.shape, sample.n_rows, None if counts_are_meant else _numbers(sample)))
+        numbers = None if counts_are_meant or labels_are_names(sample) else sample.labels
+        warn_of(advice_on([mode.name for mode in sample.modes], sample.shape, sample.n_rows, numbers))
 
 
 def warn_of(sentences: Sequence[str]) -> None:
     """Say sentences as `AdviceWarning`."""
     for sentence in sentences:
         warnings.warn(sentence, AdviceWarning, stacklevel=4)
-
-
-def _numbers(sample: Sample) -> Floats | None:
-    named = labels_are_names(sample)
-    return None if sample.labels is None or named else np.asarray(sample.labels)

@@ -23,11 +23,10 @@ from gingham.fitting.starts import with_best_answers
 from gingham.models.base import (
     has_summary,
     labels_are_names,
-    named_rows,
+    listed,
     new_rows,
     observed_of,
     predictions_of,
-    rows_of,
 )
 from gingham.summary.measure import additive_effects
 from gingham.summary.values import LayerTable, Observed, Refit
@@ -73,12 +72,11 @@ def distilled_refit(model: Any, sample: Sample, kept: Bools, loss: str, time: Fl
     ``time`` has a point in time per row, for models that use it.
     """
     times = ({}, {}) if time is None else ({"time": time[kept]}, {"time": time[~kept]})
-    X, y, weight = rows_of(sample, kept)
-    model.fit(named_rows(sample, X), y, weight, **times[0])
-    part = sample.take(kept)
+    seen = listed(sample, kept)
+    model.fit(seen.table(), seen.labels, seen.weights, **times[0])
     own = model._item_modes()
-    codes = tuple(mode.encode(items) for mode, items in zip(own, X.T))
-    board = distilled_from(model._prediction_factors(), replace(part, modes=own, codes=codes), loss)
+    codes = tuple(mode.encode(items) for mode, items in zip(own, seen.ids))
+    board = distilled_from(model._prediction_factors(), replace(sample.take(kept), modes=own, codes=codes), loss)
     places = [mine.encode(mode.items) for mode, mine in zip(sample.modes, own)]  # −1 where the rows lack an item
     rows, columns = (np.where(at < 0, 0.0, effect[at]) for at, effect in zip(places, board.effects))
     labels = tuple(np.where(at < 0, 0, label[at]) for at, label in zip(places, board.labels))
@@ -86,7 +84,7 @@ def distilled_refit(model: Any, sample: Sample, kept: Bools, loss: str, time: Fl
     named = labels_are_names(sample, loss)
     return Refit(
         wide_board.labels,
-        predictions_of(model, named_rows(sample, rows_of(sample, ~kept)[0]), sample, loss, **times[1]),
+        predictions_of(model, listed(sample, ~kept).table(), sample, loss, **times[1]),
         None if named else wide_board.expected(sample.codes),
         None if named else wide_board.blocks,
     )

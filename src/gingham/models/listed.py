@@ -9,7 +9,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Bools, Floats, TableLike
 from gingham.data.adapt import frame_of
-from gingham.data.sample import default_names
+from gingham.data.sample import default_names, joined_ids
 from gingham.errors import GinghamError
 
 
@@ -38,7 +38,7 @@ class Listed(NamedTuple):
         if (self.labels is None) != (new.labels is None):
             raise GinghamError("The model was fitted to labels: the new rows need them too (y).")
         labels = None if self.labels is None else np.concatenate([self.labels, new.labels])
-        ids = [_joined(a, b) for a, b in zip(self.ids, new.ids)]
+        ids = [joined_ids(columns) for columns in zip(self.ids, new.ids)]
         return Listed(ids, self.names, labels, weights)
 
     def take(self, rows: Bools) -> Listed:
@@ -51,12 +51,3 @@ class Listed(NamedTuple):
         if list(self.names) == default_names(len(self.names)):
             return np.column_stack([np.asarray(column, dtype=object) for column in self.ids])
         return frame_of({name: column.tolist() for name, column in zip(self.names, self.ids)})
-
-
-def _joined(first: AnyArray, second: AnyArray) -> AnyArray:
-    """Ids of two columns; numbers stay numbers where both have them."""
-    if first.dtype.kind in "OUS" or second.dtype.kind in "OUS":
-        both = np.empty(len(first) + len(second), dtype=object)
-        both[: len(first)], both[len(first) :] = first.tolist(), second.tolist()
-        return both
-    return np.concatenate([first, second])

@@ -22,8 +22,8 @@ from sklearn.utils.validation import has_fit_parameter
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike
 from gingham.cells import LOSSES
 from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows
+from gingham.certificates.bounds import checked_candidates, checked_delta
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.losses import StatedLoss, loss_scale, stated_loss
 from gingham.certificates.members import unfitted, who_fitted
 from gingham.certificates.observed import check_pairs_once, rows_as_draws, sample_of_rows
@@ -51,7 +51,8 @@ from gingham.certificates.strata import (
 from gingham.core.problem import find_posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, whole_counts
+from gingham.data.draws import counted, recorded_seed, whole_counts
+from gingham.data.sample import checked_labels, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
 from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, digest, fields_of

@@ -15,7 +15,7 @@ from sklearn.base import is_regressor
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import card, paragraph
 from gingham.data.adapt import frame_of
-from gingham.errors import GinghamError, GinghamWarning, suggestion
+from gingham.errors import GinghamError, GinghamWarning, positive_integer, suggestion
 from gingham.summary.card import summary_card
 from gingham.summary.explanation import Explanation, Place
 from gingham.summary.values import Mark, Observed, Relation, Side, Summary
@@ -165,7 +165,7 @@ class Questions:
             False lists what was observed, too.
         backend : {"pandas", "polars", "pyarrow"}, optional
         """
-        _count(n)
+        positive_integer("n", n)
         at, code = self._place(item, side)
         summary = self.summary_
         relation, own, other = self._partners(at)
@@ -189,7 +189,7 @@ class Questions:
         The similarity is the cosine between how the two differ from all items together, over the clusters of the other
         side; 1 is alike, 0 unrelated. ``n``, ``side`` and ``backend`` as in `recommend`.
         """
-        _count(n)
+        positive_integer("n", n)
         at, code = self._place(item, side)
         own = self.summary_.sides[at]
         allowed = np.arange(own.n_items) != code
@@ -452,11 +452,6 @@ MEANS = {
 def signed(mark: Mark) -> str:
     """An item with its sign where it is rated lower than others do."""
     return f"− {mark.item}" if mark.score < 0 else mark.item
-
-
-def _count(n: object) -> None:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise GinghamError(f"n={n!r} must be an integer ≥ 1.")
 
 
 def _observed_value(relation: Relation, row: int) -> float | str:

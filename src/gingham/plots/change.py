@@ -22,7 +22,7 @@ SHORT = 34  # letters of a name
 
 def comparison(found: Audit, *, ax: Axes | None = None) -> Axes:
     """The difference on all rows and in every part, with what is certified: left of the line the first is better."""
-    parts = [(f"{name}: {one.part}", one.difference) for name, own in found.parts.items() for one in own]
+    parts = [(f"{name}: {one.part}", one) for name, own in found.parts.items() for one in own]
     if len(parts) > MOST_PARTS:
         parts = parts[: MOST_PARTS // 2] + parts[-MOST_PARTS // 2 :]
     rows = [("everywhere", found.differences[0]), *parts]

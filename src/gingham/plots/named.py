@@ -100,7 +100,8 @@ def _lengths(masses: Sequence[float]) -> Floats:
 
 
 def _label(name: str, size: int, side: str, width: int) -> str:
-    return "\n".join([*textwrap.wrap(name, width, break_long_words=False)[:4], counted(size, side)])
+    lines = textwrap.wrap(name, width, break_long_words=False, max_lines=4, placeholder=" …")
+    return "\n".join([*lines, counted(size, side)])
 
 
 def _tree(ax: Axes, side: Side, k: int, middle: Floats, upright: bool) -> None:

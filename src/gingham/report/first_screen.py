@@ -254,7 +254,8 @@ def _promise(certificate: Mapping[str, object], noun: str, uniform: float) -> st
         )
     if certificate.get("bound") == "density":
         often = short(_times(uniform, value), 2)
-        return f"the groups make a new {noun} on average at least ×{often} as probable as if all pairs were alike"
+        times = "" if often == "1" else f"{often} times "
+        return f"the groups make a new {noun} on average at least {times}as probable as if all pairs were alike"
     if certificate.get("at_least"):
         return f"the groups predict new features: at least {short(value)} (0 is nothing)"
     if loss.startswith("zero-one"):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats, Ints, beside, log, namespace, on_host
+from gingham.arrays import AnyArray, Floats, beside, log, namespace, on_host
 from gingham.cards import card, paragraph, table
 from gingham.cells import CellModel
 from gingham.cells.losses import total_statistics
@@ -31,6 +31,7 @@ N_ROUNDS = 5  # of merging and settling
 LOWERED = 0.7  # β of labels on a scale: a checkerboard does better than the means whose error sets it
 SHRINK = 5.0  # observations with the average label that every item mean starts from
 MOST_CLASSES = 64  # labels that item shares are computed for
+HASH = np.array([0, 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], dtype=np.uint64)  # where it begins, and its factors
 
 Beta = tuple[float, tuple[tuple[float, float], ...], str]  # β, the values tried with their held-out losses, and why
 
@@ -76,6 +77,13 @@ class Pilot(NamedTuple):
     merged: bool = False  # whether the fit will merge clusters while that pays
 
 
+def divided(sample: Sample, held: AnyArray) -> tuple[Sample, Sample] | None:
+    """The observations that candidates are fitted to, and those that judge them; None where there are too few."""
+    if sample.n_rows < FEWEST or not bool(held.any()) or bool(held.all()):
+        return None
+    return sample.take(~held), sample.take(held)
+
+
 def choose_beta(wanted: float | str | None, sample: Sample, cell: CellModel, pilot: Pilot | None = None) -> Beta:
     """The β of a fit: as given; "auto" compares a few on held-out observations; None takes it from the item means."""
     if wanted is None:
@@ -97,34 +105,31 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
     n_clusters, start, solver, rng, checkpoint, merged_later = pilot
     merged = sample.merged()
     constant = float(cell.envelope(total_statistics(cell, merged)) / merged.n_observations)
-    held = rng.random(merged.n_rows) < SHARE
-    if merged.n_rows < FEWEST or not held.any() or held.all():
+    parts = divided(merged, rng.random(merged.n_rows) < SHARE)
+    if parts is None:
         beta = cell.beta_of_noise(constant)
-        return (
-            beta,
-            (),
-            f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few observations to hold any out",
-        )
-    seen, rest = merged.take(~held), merged.take(held)
+        why = f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few observations to hold any out"
+        return beta, (), why
+    seen, rest = parts
+
     # Around the noise of item means: at the β of a constant's loss, two classes all but vanish in one cluster.
     problem = Problem.grid(seen, cell, beta_of_item_means(seen, cell)[0])
-    stage = checkpoint.stage("beta/pilot")
-    begun = make_start(start, problem, n_clusters, rng)
+    begun, stage = make_start(start, problem, n_clusters, rng), checkpoint.stage("beta/pilot")
     posterior = completed(solver.solve(problem, begun, checkpoint=stage)).posterior
-    middle = cell.beta_of_noise(average(prediction_losses(posterior, rest.codes, rest), rest.weights))
+    middle = cell.beta_of_noise(average(prediction_losses(posterior, rest), rest.weights))
     least, most = cell.beta_factors
-    tried, losses, boards = [], [], []
-    for at, factor in enumerate(f for f in FACTORS if least <= f <= most):
+    boards: list[tuple[Problem, Posterior]] = []
+    for factor in (f for f in FACTORS if least <= f <= most):
         problem = replace(problem, betas=(factor * middle,))
         stage = checkpoint.stage(f"beta/{factor:g} times the noise")
-        if at == 0:
-            posterior = make_start(start, problem, n_clusters, rng)
-        else:
+        if boards:
             solver = replace(solver, schedule=Constant())
+        else:
+            posterior = make_start(start, problem, n_clusters, rng)
         posterior = completed(solver.solve(problem, posterior, checkpoint=stage)).posterior
-        losses.append(prediction_losses(posterior, rest.codes, rest))
-        tried.append((factor * middle, average(losses[-1], rest.weights)))
         boards.append((problem, posterior))
+    losses = [prediction_losses(posterior, rest) for _, posterior in boards]
+    tried = tuple((problem.betas[0], average(own, rest.weights)) for (problem, _), own in zip(boards, losses))
     lowest = int(np.argmin([loss for _, loss in tried]))
 
     def kept(at: int) -> bool:
@@ -133,8 +138,9 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
             return False
         if not merged_later:
             return True
-        ended = merge_while_it_pays(boards[at][0], prune(boards[at][1]))
-        return not clearly_worse(prediction_losses(ended, rest.codes, rest) - losses[lowest], rest.weights)
+        problem, posterior = boards[at]
+        ended = merge_while_it_pays(problem, prune(posterior))
+        return not clearly_worse(prediction_losses(ended, rest) - losses[lowest], rest.weights)
 
     # The smallest β that is not clearly worse: what the held-out observations cannot tell apart, the prior decides.
     beta, loss = tried[next((at for at in reversed(range(len(tried))) if kept(at)), lowest)]
@@ -142,7 +148,7 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
         f"β = {beta:.3g} is the smallest of {len(tried)} values that is not clearly worse than the best on "
         f"{rest.n_rows:,} held-out observations (loss {loss:.4g}, best {tried[lowest][1]:.4g})"
     )
-    return beta, tuple(tried), why
+    return beta, tried, why
 
 
 def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
@@ -155,7 +161,7 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
     """
     if cell.code_length:
         return 1.0, "β = 1: the loss is a log likelihood"
-    held = tenth(sample)
+    held = tenths(sample) == 0
     if held.any() and not held.all():
         error = _error_of_item_means(cell, sample.take(~held), sample.take(held))
     else:
@@ -168,25 +174,16 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
     return beta, f"β = {beta:.3g} from the held-out loss of item means ({error:.3g})"
 
 
-def tenth(sample: Sample) -> AnyArray:
-    """About a tenth of the observations, see `tenths`."""
-    return tenths(sample) == 0  # type: ignore[no-any-return]
-
-
 def tenths(sample: Sample) -> AnyArray:
     """A number from 0 to 9 per observation, by a hash of its items; repetitions of an observation have the same one."""
     low = 0xFFFFFFFF  # products wrap around; shifted numbers keep their sign, of which these bits are free
-    key: AnyArray = 0 * sample.codes[0] + _whole(0, sample)
+    zero, step, last = beside(HASH.view(np.int64)[:, None], sample.codes[0])
+    key: AnyArray = 0 * sample.codes[0] + zero
     for code in sample.codes:
-        key = (key ^ code) * _whole(0x9E3779B97F4A7C15, sample)
+        key = (key ^ code) * step
         key = key ^ ((key >> 32) & low)
-    key = key * _whole(0xD6E8FEB86659FD93, sample)
-    return ((key >> 32) & low) // int(SHARE * 2**32)
-
-
-def _whole(bits: int, sample: Sample) -> AnyArray:
-    """A number of 64 bits where the observations are."""
-    return beside(np.array([bits], dtype=np.uint64).view(np.int64), sample.codes[0])  # type: ignore[no-any-return]
+    found: AnyArray = ((key * last >> 32) & low) // int(SHARE * 2**32)
+    return found
 
 
 def _error_of_item_means(cell: CellModel, seen: Sample, held: Sample) -> float:
@@ -264,21 +261,21 @@ def explained(
     return Selection(beta, tuple(found), tuple(started_with), tried, reason)
 
 
-def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> tuple[float, float]:
-    """Average loss of the Gibbs prediction and of the deterministic one.
-
-    ``codes`` number the items as the posterior does, −1 where it has not seen them; ``sample`` has the labels
-    and weights of the same rows.
-    """
-    cell, rest = posterior.cells[0], posterior.rest(replace(sample, codes=tuple(codes)))
-    coef = posterior.expectation(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
+def held_out_losses(posterior: Posterior, sample: Sample) -> tuple[float, float]:
+    """Average loss of the Gibbs prediction and of the deterministic one, on rows numbered as the posterior's items."""
+    cell, rest = posterior.cells[0], posterior.rest(sample)
+    # E_Q of ⟨coef, t(y)⟩ is linear in coef
+    coef = posterior.expectation(sample.codes, cell.coef(posterior.answers[0]), 0)
     gibbs = (coef * rest.features_of(cell.features)).sum(axis=1)
-    predicted = prediction_losses(posterior, codes, sample)
-    return average(gibbs, sample.weights), average(predicted, sample.weights)
+    return average(gibbs, sample.weights), average(prediction_losses(posterior, sample), sample.weights)
 
 
-def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> Floats:
-    """Loss of the deterministic prediction on each observation, (N,): median, mean or mode, as the loss asks."""
+def prediction_losses(posterior: Posterior, sample: Sample) -> Floats:
+    """Loss of the deterministic prediction on each observation, (N,): median, mean or mode, as the loss asks.
+
+    The codes of the sample number the items as the posterior does, −1 where it has not seen them.
+    """
+    codes = sample.codes
     cell = posterior.label_cell()
     if cell.table is not None:
         # The answer that would lose least if labels followed the predicted distribution.

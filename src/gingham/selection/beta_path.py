@@ -13,9 +13,9 @@ from sklearn.utils import _safe_indexing
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cards import card, table
+from gingham.certificates.bounds import checked_delta
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
-from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Posterior
 from gingham.data import Sample
 from gingham.data.adapt import frame_of
@@ -164,7 +164,7 @@ def beta_path(
 
     Parameters
     ----------
-    model : estimator with ``beta`` and ``start``, e.g. CoClusteringRegressor
+    model : CoClusteringRegressor or CoClusteringClassifier
     betas : sequence of float, optional
         Twelve values between 3 and .1 times ``model.beta`` by default; where that is not a number, times the β that a
         fit of the model chooses.
@@ -190,6 +190,10 @@ def beta_path(
     """
     from sklearn.model_selection import KFold  # a large package, and no other fit needs it
 
+    if not hasattr(model, "_fitted_along"):
+        raise GinghamError(
+            f"beta_path takes a CoClusteringRegressor or CoClusteringClassifier, not {type(model).__name__}."
+        )
     if delta != 0:
         checked_delta(delta)
     if betas is None:
@@ -214,7 +218,7 @@ def beta_path(
 
     jobs: list[Callable[..., list[Any]]] = [partial(_fold, model, X, y, ordered, seen, rest) for seen, rest in folds]
     jobs.append(partial(_points, model, X, y, ordered, delta))
-    alone = hasattr(model, "_goes_to_device") and model._goes_to_device(X, y)  # a GPU has one job at a time
+    alone = model._goes_to_device(X, y)  # a GPU has one job at a time
     at_once = 1 if alone else len(folds) + 1 if n_jobs is None or n_jobs < 0 else n_jobs
     with interruptible(), one_library_thread():  # for all jobs together: each alone would undo what others rely on
         *held, points = list(side_by_side(jobs, at_once, notify))
@@ -245,23 +249,10 @@ def _points(
 
 def _descend(model: Any, X: TableLike, y: AnyArray, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
     """Fitted models at falling β, each started where the last one ended, with the observations of its fit."""
-    along = model._fitted_along if hasattr(model, "_fitted_along") else partial(_one_by_one, model)
-    for fitted, sample in along(X, y, betas):
+    for fitted, sample in model._fitted_along(X, y, betas):
         if fitted.interrupted_:  # half a path would choose wrongly
             raise KeyboardInterrupt
         yield fitted, sample
-
-
-def _one_by_one(model: Any, X: TableLike, y: AnyArray, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
-    """The same for models that read the observations for every fit."""
-    fitted = clone(model).set_params(beta=betas[0]).fit(X, y)
-    yield fitted, fitted.sample(X, y)
-    for beta in betas[1:]:
-        start = fitted.posterior_
-        fitted = clone(model).set_params(beta=beta, start=start, schedule="constant", n_init=1)
-        if "n_clusters" in fitted.get_params():
-            fitted.set_params(n_clusters=start.n_clusters)
-        yield fitted.fit(X, y), fitted.sample(X, y)
 
 
 def _fold(
@@ -278,17 +269,14 @@ def _fold(
 def _held_out(fitted: Any, X: TableLike, y: AnyArray) -> tuple[float, float]:
     posterior: Posterior = fitted.posterior_
     columns = fitted._columns(X, reset=False).columns
-    codes = [mode.encode(column) for mode, column in zip(fitted._item_modes(), columns)]
     alphabet = getattr(posterior.label_cell(), "alphabet", None)
     if alphabet is not None:
         known = np.isin(y, alphabet.values)  # a label that never occurred in training cannot be scored
-        codes, y = [code[known] for code in codes], y[known]
+        columns, y = [column[known] for column in columns], y[known]
     if len(y) == 0:
         return np.nan, np.nan
-    label_codes = None if alphabet is None else alphabet.encode(y)
-    labels = np.asarray(y, float) if alphabet is None else alphabet.numbers[label_codes]
-    sample = Sample(fitted._item_modes(), tuple(codes), labels, alphabet, label_codes)
-    return held_out_losses(posterior, codes, sample)
+    sample = Sample.of(columns, y, modes=fitted._item_modes(), alphabet=alphabet, unseen=True)
+    return held_out_losses(posterior, sample)
 
 
 def _certificate(fitted: Any, sample: Sample, X: TableLike, y: AnyArray, delta: float) -> Certificate | None:

@@ -13,7 +13,7 @@ NAME = 48  # letters of a name
 
 
 def colour(strength: float) -> str:
-    """White where a block is as expected, red above, blue below; one red for the share of a label."""
+    """The colour of a block: white where it is as expected, red above, blue below; shades of red for label shares."""
     share, end = (0.85 * strength, RED) if strength >= 0 else (-0.6 * strength, BLUE)
     mixed = [round(w + (e - w) * share) for w, e in zip(WHITE, end)]
     return f"rgb({mixed[0]},{mixed[1]},{mixed[2]})"

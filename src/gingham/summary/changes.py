@@ -183,15 +183,21 @@ def groups_of(summary: Summary) -> list[Groups]:
     ]
 
 
+def shared_items(before: Groups, after: Groups) -> Ints:
+    """How many items each group before shares with each group after."""
+    old = before.seen_by(after.mode)
+    both = (old >= 0) & (after.labels >= 0)
+    shared = np.zeros((before.n, after.n), dtype=np.int64)
+    np.add.at(shared, (old[both], after.labels[both]), 1)
+    return shared
+
+
 def matched_groups(before: Groups, after: Groups) -> Ints:
     """For each group after, the group before that it continues, −1 for none: the matching that shares most items.
 
     Two groups are one where they share at least half of the smaller one's items that both fits know.
     """
-    old = before.seen_by(after.mode)
-    both = (old >= 0) & (after.labels >= 0)
-    shared = np.zeros((before.n, after.n), dtype=np.int64)
-    np.add.at(shared, (old[both], after.labels[both]), 1)
+    shared = shared_items(before, after)
     same = np.full(after.n, -1, dtype=np.int64)
     for a, b in zip(*linear_sum_assignment(-shared)):
         if shared[a, b] > 0 and 2 * shared[a, b] >= min(shared[a].sum(), shared[:, b].sum()):
@@ -552,7 +558,7 @@ def _changes(before: Fit, after: Fit, splits: Sequence[Tested], alpha: float) ->
     sides = (groups_of(before.summary), groups_of(after.summary))
     if [side.mode.name for side in sides[0]] != [side.mode.name for side in sides[1]]:
         names = ("; ".join(side.mode.name for side in part) for part in sides)
-        raise GinghamError(f"The two models have different sides ({' and '.join(names)}): they cannot be compared.")
+        raise GinghamError(f"The two models have different sides ({' and '.join(names)}), so they cannot be compared.")
     tested = {key: one for split in splits for key, (_, one) in split.items()}
 
     def p_of(key: Key, which: int) -> float:

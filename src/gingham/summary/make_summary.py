@@ -152,7 +152,7 @@ def _known(
         return None
     curve, gain, error, squares = trial.curve, 0.0, 0.0, None
     if curve.found:
-        at = curve.sizes.index(tuple(size)) if tuple(size) in curve.sizes else curve.best
+        at = curve.at(size)
         gain, error, squares = float(curve.gains[at]), float(curve.errors[at]), trial.squares
     return best_known(observed, {at: own.partitions for at, own in about.items()}, seed, gain, error, squares)
 
@@ -169,12 +169,10 @@ def _shares(observed: Observed, at: int, numbers: Ints, into: Ints) -> Floats | 
 
 
 def _fidelity(trial: Trial, size: Sequence[int]) -> float | None:
-    """Share of the model's gain over its expectations that a distilled checkerboard of this size reproduces."""
-    curve = trial.curve
+    """Share of the model's gain that a distilled checkerboard of this size reproduces; None if there is no gain."""
     if trial.model_gain is None or trial.model_gain <= 0:
         return None
-    at = curve.sizes.index(tuple(size)) if tuple(size) in curve.sizes else curve.best
-    return float(curve.gains[at] / trial.model_gain)
+    return float(trial.curve.gains[trial.curve.at(size)] / trial.model_gain)
 
 
 def _side(

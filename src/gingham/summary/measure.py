@@ -304,10 +304,10 @@ class Compared:
 def side_by_side(
     errors: Errors | None, certificates: Mapping[str, Any], constants: Mapping[str, float]
 ) -> dict[str, list[Compared]]:
-    """By measure: what was measured and what is guaranteed, of the model and of simple rules.
+    """Measured and guaranteed losses of the model and of simple rules, by measure.
 
-    ``certificates`` have loss, value, empirical and n_observations; ``constants`` are what the same theorems guarantee
-    for one constant answer, by the same names. Each certificate stands beside the loss on its own rows.
+    Each of the ``certificates`` has a loss, value, empirical and n_observations, and is shown beside the loss on its
+    own rows. ``constants`` are the guarantees of the same theorems for one constant answer, by the same names.
     """
     found: dict[str, list[Compared]] = {}
     if errors is not None:

@@ -72,13 +72,17 @@ class Curve:
         sure = all(gain > max(self.sure * error, self.least) for gain, error in gains)
         return bool(sure and max(self.sizes[self.best]) > 1)
 
+    def at(self, size: Sequence[int]) -> int:
+        """The rung of a size; the best one where there is none of it."""
+        return self.sizes.index(tuple(size)) if tuple(size) in self.sizes else self.best
+
     def holds(self, size: tuple[int, ...], share: float) -> bool:
         """Whether this rung (the finest, where there is none of this size) keeps a share of the best gain."""
         at = self.sizes.index(size) if size in self.sizes else 0
         return self.found and bool(self.gains[at] >= share * self.gains[self.best])
 
     def keeping(self, share: float, cap: int | None = None) -> tuple[int, ...]:
-        """The coarsest rung that keeps a share of the best gain; all ones where there is none."""
+        """The coarsest rung that keeps at least this share of the best gain; one cluster per side without any."""
         if not self.found:
             return tuple(1 for _ in self.sizes[0])
         at = int(np.flatnonzero(self.gains >= share * self.gains[self.best])[-1])

@@ -12,7 +12,17 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError
-from gingham.summary.changes import Change, Changes, Fit, Groups, changes_over_time, groups_of, matched_groups, renamed
+from gingham.summary.changes import (
+    Change,
+    Changes,
+    Fit,
+    Groups,
+    changes_over_time,
+    groups_of,
+    matched_groups,
+    renamed,
+    shared_items,
+)
 
 COLOURS = ("#3b6fb6", "#c8553d", "#588157", "#8d6a9f", "#d49a3a", "#4a9a9a", "#a0522d", "#777777", "#b5548d", "#7a9a01")
 GAP = 0.04  # between two groups of a period, as a share of all items
@@ -189,10 +199,7 @@ def alluvial(line: Timeline, side: str | None = None) -> tuple[list[Box], list[F
     moved = [(period, one) for period, one in line.moved(side) if one.verdict == "proven"]
     for column, ((a, known), (b, later)) in enumerate(pairwise(columns)):
         proven = [one for period, one in moved if period == line.periods[column + 1].name]
-        old = a.seen_by(b.mode)
-        both = (old >= 0) & (b.labels >= 0)
-        shared = np.zeros((a.n, b.n), dtype=np.int64)
-        np.add.at(shared, (old[both], b.labels[both]), 1)
+        old, shared = a.seen_by(b.mode), shared_items(a, b)
         left, right = ends[column].copy(), ends[column + 1].copy()
         for i in np.argsort(known, kind="stable").tolist():
             for j in np.argsort(later, kind="stable").tolist():

@@ -18,7 +18,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ class Measure(ABC):
     """Sums of a block are an array (…, K)."""
 
     name: ClassVar[str]
+    constants: ClassVar[Mapping[str, float]] = {"shrink": SHRINK}  # by which `shown` follows from the sums
 
     @abstractmethod
     def cost(self, sums: Floats) -> Floats:
@@ -50,16 +51,16 @@ class Measure(ABC):
         """What each unit of each statistic gains in its block, over saying nothing; (rows, columns, K)."""
 
     @abstractmethod
+    def block(self, sums: Floats) -> Floats:
+        """The value of each block (of labels, of each label), shrunken so that an empty block says nothing."""
+
     def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
         """The numbers on a board (rows, columns), and which label they are of where labels are names."""
+        return self.block(sums), None
 
     @abstractmethod
     def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
         """A number on a board, for people; ``far`` is how far the largest number of the board goes."""
-
-    @abstractmethod
-    def constants(self) -> dict[str, float]:
-        """What somebody needs to work out `shown` from the sums."""
 
     @abstractmethod
     def deviations(self, profiles: Floats) -> Floats:
@@ -93,10 +94,24 @@ def code_length(counts: Floats) -> Floats:
     return np.asarray(xlogy(n, n) - xlogy(counts, counts).sum(axis=-1))
 
 
+def smoothed_lift(counts: Floats, smoothing: float = SMOOTHING) -> Floats:
+    """p(c)/Π p(c_i) of a table of counts.
+
+    Cells are filled up with ``smoothing`` observations each, spread as if the sides were independent, so that an empty
+    block tends to "as expected".
+    """
+    axes, total = range(counts.ndim), max(float(counts.sum()), 1e-300)
+    margins = (counts.sum(axis=tuple(axis for axis in axes if axis != own), keepdims=True) for own in axes)
+    expected = np.asarray(reduce(np.multiply, margins)) / total ** (counts.ndim - 1)
+    extra = smoothing * counts.size * expected / total
+    return np.divide(counts + extra, expected + extra, out=np.ones(counts.shape), where=expected > 0)
+
+
 class Lift(Measure):
     """Counts: a block is there more or less often than its row and its column lead one to expect."""
 
     name = "lift"
+    constants: ClassVar[Mapping[str, float]] = {"smoothing": SMOOTHING}
 
     def cost(self, sums: Floats) -> Floats:
         return code_length(sums[..., 0])  # a merge loses N times the weighted Jensen-Shannon divergence
@@ -105,18 +120,11 @@ class Lift(Measure):
         columns, total = sums[..., 0].sum(axis=0), float(sums.sum())
         return float(xlogy(columns, columns).sum() - xlogy(total, total))
 
-    def lift(self, sums: Floats) -> Floats:
-        """p(c, d)/p(c) p(d), filled up in proportion to chance: an empty block tends to "as expected"."""
-        n = sums[..., 0]
-        expected = n.sum(axis=1, keepdims=True) * n.sum(axis=0) / max(float(n.sum()), 1e-300)
-        extra = SMOOTHING * expected / max(float(expected.mean()), 1e-300)
-        return np.asarray((n + extra) / np.maximum(expected + extra, 1e-300))
+    def block(self, sums: Floats) -> Floats:
+        return smoothed_lift(sums[..., 0])
 
     def coefficients(self, sums: Floats) -> Floats:
-        return np.log(np.maximum(self.lift(sums), 1e-300))[..., None]
-
-    def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
-        return self.lift(sums), None
+        return np.log(np.maximum(self.block(sums), 1e-300))[..., None]
 
     def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
         factor = value if value >= 1 else 1 / max(value, 1e-9)
@@ -139,9 +147,6 @@ class Lift(Measure):
         lift = p / np.maximum(share, 1e-300)
         return np.where(p > share, xlogy(p, lift), 0.0), lift  # p(i|c) ln p(i|c)/p(i)
 
-    def constants(self) -> dict[str, float]:
-        return {"smoothing": SMOOTHING}
-
 
 class Difference(Measure):
     """Numbers: a block is higher or lower than the averages of row and column say. K = 2: how many, their sum."""
@@ -152,15 +157,12 @@ class Difference(Measure):
         n, s = sums[..., 0], sums[..., 1]
         return np.asarray(-np.divide(s * s, n, out=np.zeros_like(s), where=n > 0).sum(axis=-1))  # and Σ y²
 
-    def mean(self, sums: Floats) -> Floats:
+    def block(self, sums: Floats) -> Floats:
         return np.asarray(sums[..., 1] / (sums[..., 0] + SHRINK))
 
     def coefficients(self, sums: Floats) -> Floats:
-        mean = self.mean(sums)
+        mean = self.block(sums)
         return np.stack([-mean * mean, 2 * mean], axis=-1)  # Σ e² − (e − mean)²
-
-    def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
-        return self.mean(sums), None
 
     def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
         far = max(far, abs(value), 1e-300)
@@ -173,14 +175,11 @@ class Difference(Measure):
 
     def deviations(self, profiles: Floats) -> Floats:
         weight = profiles[..., 0].sum(axis=0) / max(float(profiles[..., 0].sum()), 1e-300)
-        return self.mean(profiles.astype(np.float64)) * np.sqrt(weight)
+        return self.block(profiles.astype(np.float64)) * np.sqrt(weight)
 
     def telling(self, sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
         n, e = sums.T
         return e / np.sqrt(n + STEADY), e / (n + SHRINK)
-
-    def constants(self) -> dict[str, float]:
-        return {"shrink": SHRINK}
 
 
 class Labels(Measure):
@@ -191,24 +190,24 @@ class Labels(Measure):
     def cost(self, sums: Floats) -> Floats:
         return np.asarray(code_length(sums).sum(axis=-1))
 
-    def share(self, sums: Floats) -> Floats:
-        overall = sums.sum(axis=(0, 1)) / max(float(sums.sum()), 1e-300)
-        return np.asarray((sums + SHRINK * overall) / (sums.sum(axis=-1, keepdims=True) + SHRINK))
+    def overall(self, sums: Floats) -> Floats:
+        """The share of each label in all observations."""
+        return np.asarray(sums.sum(axis=(0, 1)) / max(float(sums.sum()), 1e-300))
+
+    def block(self, sums: Floats) -> Floats:
+        return np.asarray((sums + SHRINK * self.overall(sums)) / (sums.sum(axis=-1, keepdims=True) + SHRINK))
 
     def coefficients(self, sums: Floats) -> Floats:
-        overall = sums.sum(axis=(0, 1)) / max(float(sums.sum()), 1e-300)
-        return np.log(np.maximum(self.share(sums), 1e-300) / np.maximum(overall, 1e-300))
+        return np.log(np.maximum(self.block(sums), 1e-300) / np.maximum(self.overall(sums), 1e-300))
 
     def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
-        share = self.share(sums)
+        share = self.block(sums)
         return share.max(axis=-1), share.argmax(axis=-1)
 
     def deviations(self, profiles: Floats) -> Floats:
         n = profiles.astype(np.float64)
         weight = n.sum(axis=(0, 2)) / max(float(n.sum()), 1e-300)
-        overall = n.sum(axis=(0, 1)) / max(float(n.sum()), 1e-300)
-        share = (n + SHRINK * overall) / (n.sum(axis=-1, keepdims=True) + SHRINK)
-        return np.asarray(((share - overall) * np.sqrt(weight)[:, None]).reshape(len(n), -1))
+        return np.asarray(((self.block(n) - self.overall(n)) * np.sqrt(weight)[:, None]).reshape(len(n), -1))
 
     def telling(self, sums: Floats, totals: Floats) -> tuple[Floats, Floats]:
         overall = (totals + 1.0) / (totals.sum(axis=1, keepdims=True) + totals.shape[1])
@@ -217,9 +216,6 @@ class Labels(Measure):
 
     def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
         return f"{label} {value:.0%}"
-
-    def constants(self) -> dict[str, float]:
-        return {"shrink": SHRINK}
 
 
 MEASURES: dict[str, Measure] = {kind.name: kind() for kind in (Lift, Difference, Labels)}
@@ -724,7 +720,7 @@ class Side:
         return into
 
     def labels(self, k: int) -> Ints:
-        """The number (from 0) of each item's cluster in a cut, shape (n,)."""
+        """The cluster (from 0) of every item when the tree is cut into k clusters, shape (n,)."""
         return self.groups(k)[self.leaf]
 
     def cut(self, k: int) -> list[Cluster]:
@@ -799,7 +795,7 @@ class BlockTable:
         rounded = np.round(self.sums, 4)
         return {
             "sides": list(self.sides), "measure": self.measure, "label": self.label, "labels": list(self.labels),
-            "sums": rounded.tolist(), **self.rule.constants(),
+            "sums": rounded.tolist(), **self.rule.constants,
         }  # fmt: skip
 
 
@@ -1064,7 +1060,7 @@ class Summary:
         return self.sides[name]
 
     def sized(self, size: Sequence[int] | int | None = None) -> tuple[int, ...]:
-        """Clusters of each side: the readable ones, or those asked for, never more than there are leaves."""
+        """The number of clusters per side, at most as many as there are leaves; by default the readable size."""
         if size is None:
             return self.size
         wanted = tuple(
@@ -1147,7 +1143,7 @@ class Summary:
 
 
 def _short(value: float) -> float:
-    """Four digits: enough for a picture, and short in a page."""
+    """The value to four significant digits, which keeps pages small."""
     return float(f"{value:.4g}")
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import gingham as gg
 from gingham.certificates import certify
-from gingham.models.counts.fit import CountSolver, certified_length, choose_n_clusters, count_sample, smoothed_lift
+from gingham.models.counts.fit import CountSolver, certified_length, choose_n_clusters, count_sample
+from gingham.summary.values import smoothed_lift
 
 
 def density(seed: int = 0, shape: tuple[int, int] = (60, 50), k: int = 5) -> np.ndarray:

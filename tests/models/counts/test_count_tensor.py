@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.special import xlogy
 from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
-from gingham.models.counts.tensor import CountTensor
 
 SIDES = tuple(np.arange(n) % m for n, m in ((18, 3), (15, 3), (8, 2)))
 RATES = np.random.default_rng(1).gamma(0.4, 1.0, (3, 3, 2))
@@ -73,7 +73,7 @@ def test_all_forms_are_one(tmp_path):
     frame = pd.DataFrame({name: [f"{name}{i:02d}" for i in code] for name, code in zip(names, at.T)})
     frame["n"] = X[tuple(at.T)]
     model = gg.CoOccurrenceClustering(2, random_state=0)
-    tensor = CountTensor.of(tuple(at.T), X[tuple(at.T)].astype(float), X.shape, "X")
+    tensor = sparse.coo_array((X[tuple(at.T)].astype(float), tuple(at.T)), shape=X.shape)
     one = gg.CoOccurrenceClustering(2, random_state=0).fit(X)
     model.fit(frame, axes=names, weight="n")
     again = gg.CoOccurrenceClustering(2, random_state=0).fit(frame.loc[frame.index.repeat(frame["n"])], axes=names)

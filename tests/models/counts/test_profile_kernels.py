@@ -1,4 +1,4 @@
-"""Kernels on profiles of counts equal their numpy lines."""
+"""Sums, scores and merges of profiles of counts equal their dense numpy lines."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ from scipy.special import xlogy
 
 from gingham.engine import threads
 from gingham.fitting.merging import merge_tree
-from gingham.models.counts.profile_kernels import (
-    all_merge_losses,
-    block_sums,
-    cluster_counts,
-    merge_down,
-    move_counts,
-    nearest_profiles,
-    own_scores,
-    seed_scores,
-)
+from gingham.models.counts.profile_kernels import all_merge_losses, merge_down, seed_scores
+from gingham.models.counts.starts import SEED_SMOOTHING, block_table, column_table, nearest_profiles, own_scores
 from gingham.summary.values import code_length
 
 SMOOTHING = 0.2
@@ -36,11 +28,12 @@ def overall_of(counts: sparse.csr_array) -> np.ndarray:
     return np.asarray(counts.sum(axis=0)) / counts.sum()
 
 
-def test_block_sums_equal_their_numpy_line(counts: sparse.csr_array) -> None:
+def test_tables_of_counts_equal_their_numpy_lines(counts: sparse.csr_array) -> None:
     rng = np.random.default_rng(2)
     rows, columns = rng.integers(0, 4, 12), rng.integers(0, 3, 9)
     expected = np.eye(4)[rows].T @ counts.toarray() @ np.eye(3)[columns]
-    assert np.allclose(block_sums(counts, rows * 3, columns, 12).reshape(4, 3), expected)
+    assert np.allclose(block_table(counts, (rows, columns), (4, 3)), expected)
+    assert np.allclose(column_table(counts, rows, 4), counts.toarray().T @ np.eye(4)[rows])
 
 
 def test_nearest_profiles_equal_their_numpy_line(counts: sparse.csr_array) -> None:
@@ -56,29 +49,16 @@ def test_nearest_profiles_equal_their_numpy_line(counts: sparse.csr_array) -> No
     assert np.allclose(best, scores.max(axis=1))
 
 
-def test_counts_that_move_equal_counts_that_are_taken_anew(counts: sparse.csr_array) -> None:
-    rng = np.random.default_rng(4)
-    before, after = rng.integers(0, 5, (2, 12))
-    table = counts.toarray().T @ np.eye(5)[before]
-    move_counts(counts, before, after, table)
-    assert np.allclose(table, counts.toarray().T @ np.eye(5)[after])
-
-
 def test_seed_and_own_scores_equal_their_numpy_lines(counts: sparse.csr_array) -> None:
     dense, overall = counts.toarray(), overall_of(counts)
     mass = dense.sum(axis=1)
     seen = overall > 0
     profiles = dense[:, seen] / np.maximum(mass, 1e-300)[:, None]
-    logs = np.log((1 - SMOOTHING) * profiles / overall[seen] + SMOOTHING)
+    logs = np.log((1 - SEED_SMOOTHING) * profiles / overall[seen] + SEED_SMOOTHING)
     seeds = np.array([4, 0, 7])
-    found = seed_scores(counts, sparse.csr_array(counts.T), seeds, mass, overall, SMOOTHING)
+    found = seed_scores(counts, sparse.csr_array(counts.T), seeds, mass, overall, SEED_SMOOTHING)
     assert np.allclose(found, logs[seeds] @ dense[:, seen].T)
-    assert np.allclose(own_scores(counts, mass, overall, SMOOTHING), (dense[:, seen] * logs).sum(axis=1))
-
-
-def test_cluster_counts_equal_their_numpy_line(counts: sparse.csr_array) -> None:
-    labels = np.random.default_rng(1).integers(0, 3, 9)
-    assert np.allclose(cluster_counts(counts, labels, 4), counts.toarray() @ np.eye(4)[labels])
+    assert np.allclose(own_scores(counts, mass, overall), (dense[:, seen] * logs).sum(axis=1))
 
 
 def test_merge_losses_equal_their_numpy_line() -> None:
@@ -111,18 +91,10 @@ def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     counts = sparse.csr_array(rng.poisson(0.3, (50, 37)) * rng.random((50, 37)))
     labels = rng.integers(0, 11, 50)
-    table, columns = counts.toarray().T @ np.eye(11)[labels], rng.integers(0, 7, 37)
-    overall, mass = overall_of(counts), table.sum(axis=0)
+    table = counts.toarray().T @ np.eye(11)[labels]
     found = []
     for n in (1, 2, 3):
         monkeypatch.setattr(threads, "available_threads", lambda n=n: n)
-        found.append(
-            (
-                cluster_counts(counts, columns, 7),
-                *nearest_profiles(counts, table, overall, SMOOTHING),
-                all_merge_losses(table, mass),
-            )
-        )
+        found.append(all_merge_losses(table, table.sum(axis=0)))
     for other in found[1:]:
-        for a, b in zip(found[0], other):
-            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(found[0], other)

@@ -158,7 +158,7 @@ def test_another_graph_in_the_models_numbering():
         ({"degree_correction": True, "start": np.zeros(3, int)}, "must be"),
         ({"beta": -1.0}, "beta"),
         ({"solver": NodeWise(schedule="up")}, "schedule='up'"),
-        ({"start": "soft"}, "soft solvers"),
+        ({"start": "soft"}, "needs a soft solver"),
     ],
 )
 def test_bad_requests_are_refused_with_a_sentence(options, words):

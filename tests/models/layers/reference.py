@@ -12,9 +12,10 @@ from typing import cast
 
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm, wishart
 
 from gingham.arrays import Floats, Ints
+from gingham.models.layers import positions
 from gingham.models.layers.problem import BASKET, OFFSET_SWEEPS, ChainState, LayerProblem, inner_cuts
 
 EDGE = 1e-10  # probabilities are kept this far from 0 and 1 before they are turned into latent answers
@@ -53,7 +54,12 @@ def effect(problem: LayerProblem, state: ChainState) -> Floats:
         f += b[code]
     for t in range(len(problem.layers)):
         f += layer_effect(problem, state, t)
-    return f
+    return f if state.positions is None else f + positions_effect(problem, state)
+
+
+def positions_effect(problem: LayerProblem, state: ChainState) -> Floats:
+    source, target = problem.position_codes
+    return np.sum(state.positions.sources[source].astype(np.float64) * state.positions.targets[target], axis=1)
 
 
 def weights_of(problem: LayerProblem) -> Floats:
@@ -74,7 +80,11 @@ def log_joint(problem: LayerProblem, state: ChainState) -> float:
         if not inside.all() or (np.diff(state.cuts) <= 0).any():
             return -np.inf
     total += float(norm.logpdf(state.mean, problem.center, np.sqrt(priors.mean_variance * scale)))
+    if state.positions is not None:
+        total += log_positions(problem, state)
     for kind, (b, v) in enumerate(zip(state.offsets, state.offset_variances)):
+        if problem.positions is not None and kind == problem.positions.target:
+            continue  # drawn with the positions
         total += float(norm.logpdf(b, 0.0, np.sqrt(v)).sum())
         total += scaled_inverse_chi2(v, priors.offset_weight, problem.offset_variance(kind))
     for t, layer in enumerate(problem.layers):
@@ -84,6 +94,28 @@ def log_joint(problem: LayerProblem, state: ChainState) -> float:
         for labels, m in ((state.targets[t], layer.n_target_clusters), (state.tokens[t], layer.n_token_clusters)):
             counts = np.bincount(labels, minlength=m)
             total += float(gammaln(counts + 1.0).sum() + gammaln(m) - gammaln(len(labels) + m))
+    return total
+
+
+def log_positions(problem: LayerProblem, state: ChainState) -> float:
+    """ln p(b_q, v, c, m, Λ, u, ū, ω², ψ² | σ²), the shares of clusters integrated out."""
+    plan, own = problem.positions, state.positions
+    k, d = own.means.shape
+    counts = np.bincount(own.labels, minlength=k)
+    total = float(gammaln(counts + 1.0).sum() + gammaln(k) - gammaln(len(own.labels) + k))
+    scatter = np.diag([state.noise, *[1.0] * (d - 1)])
+    for mean, precision in zip(own.means, own.precisions):
+        total += float(wishart.logpdf(precision, d + positions.FREEDOM, np.linalg.inv(scatter)))
+        total += float(multivariate_normal.logpdf(mean, np.zeros(d), np.linalg.inv(precision)))
+    for b, v, c in zip(state.offsets[plan.target], own.targets, own.labels):
+        point = np.concatenate([[b], v]).astype(np.float64)
+        total += float(multivariate_normal.logpdf(point, own.means[c], np.linalg.inv(own.precisions[c])))
+    centres = np.repeat(own.centres, plan.n_periods, axis=0)
+    total += float(norm.logpdf(own.sources.astype(np.float64), centres, np.sqrt(own.spread)).sum())
+    total += float(norm.logpdf(own.centres, 0.0, np.sqrt(own.between)).sum())
+    for spread, between in zip(own.spread, own.between):
+        total += scaled_inverse_chi2(spread, positions.WEIGHT, positions.SPREAD * state.noise)
+        total += scaled_inverse_chi2(between, positions.WEIGHT, positions.BETWEEN * state.noise)
     return total
 
 
@@ -202,6 +234,34 @@ def draw_layer(problem: LayerProblem, state: ChainState, t: int, rng: np.random.
     state.cell_variances[t] = draw_variance(state.cells[t], priors.cell_weight, priors.cell_variance * state.noise, rng)
 
 
+def draw_positions(problem: LayerProblem, state: ChainState, mode: int, rng: np.random.Generator) -> None:
+    """Each x ~ N(A⁻¹h, A⁻¹), A = Σ w g gᵀ/σ² + Λ, h = Σ w (r + g·x) g/σ² + Λ·mean, after their prior."""
+    plan, points = problem.positions, state.positions
+    source, target = problem.position_codes
+    if mode == plan.source:
+        n = problem.n_items[mode]
+        present = np.bincount(source, minlength=n * plan.n_periods).reshape(n, -1) > 0
+        prior = points.draw_sources_prior(present, state.noise, state.settled, rng)
+        own, code, features = points.sources, source, points.targets[target]
+    else:
+        prior = points.draw_targets_prior(state.offsets[mode], state.noise, state.settled, rng)
+        own, code = np.column_stack([state.offsets[mode], points.targets]), target
+        features = np.column_stack([np.ones(problem.n_rows), points.sources[source]])
+    w, features, new = weights_of(problem), features.astype(np.float64), np.empty(own.shape)
+    without = state.latent - effect(problem, state) + np.sum(features * own[code], axis=1)
+    normals = rng.standard_normal(own.shape, dtype=np.float32)
+    for x in range(len(own)):
+        mine = code == x
+        g = features[mine]
+        precision = g.T @ (w[mine, None] * g) / state.noise + prior.precisions[prior.labels[x]]
+        mean = np.linalg.solve(precision, g.T @ (w[mine] * without[mine]) / state.noise + prior.shift[x])
+        new[x] = mean + np.linalg.solve(np.linalg.cholesky(precision).T, normals[x])
+    if mode == plan.source:
+        points.sources = new.astype(np.float32)
+    else:
+        state.offsets[mode], points.targets = new[:, 0].astype(np.float32), new[:, 1:].astype(np.float32)
+
+
 def log_interval(problem: LayerProblem, state: ChainState, f: Floats, cuts: Floats) -> Floats:
     """ln P(y | f, cuts) of every row, z integrated out."""
     bounds = np.concatenate([[-np.inf], cuts, [np.inf]])
@@ -277,11 +337,13 @@ class Ahead:
 
 def sweep(problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> None:
     """Cut points and z; then, mode by mode, its offsets and the layers whose targets are its items."""
-    if state.draws_layers and problem.label_values is not None:
+    if state.draws_latent and problem.label_values is not None:
         draw_cuts(problem, state, rng)
         draw_latent(problem, state, rng)
     for mode in range(problem.n_modes):
-        draw_offsets(problem, state, mode, rng)
+        plan = problem.positions
+        if plan is None or mode != plan.target or not state.draws_layers:
+            draw_offsets(problem, state, mode, rng)
         if mode == 0:
             for window in range(len(problem.windows)):
                 draw_offsets(problem, state, problem.n_modes + window, rng)
@@ -292,6 +354,8 @@ def sweep(problem: LayerProblem, state: ChainState, rng: np.random.Generator) ->
             ahead = Ahead(problem, state, mine, rng)
             for t in mine:
                 draw_layer(problem, state, t, cast(np.random.Generator, ahead))
+            if plan is not None and mode in (plan.source, plan.target):
+                draw_positions(problem, state, mode, rng)
     state.end_sweep(float(np.mean((state.latent - effect(problem, state)) ** 2)))
 
 
@@ -318,6 +382,25 @@ def draw_prior(problem: LayerProblem, noise: float, rng: np.random.Generator) ->
     def labels(n: int, m: int) -> Ints:
         return rng.choice(m, size=n, p=rng.dirichlet(np.ones(m))).astype(np.uint8)
 
+    plan, points = problem.positions, None
+    offsets = [rng.normal(0, np.sqrt(v), n).astype(np.float32) for n, v in zip(problem.n_offsets, variances)]
+    if plan is not None:
+        n, d, weight = problem.n_items[plan.source], 1 + plan.rank, positions.WEIGHT
+        spread, between = (
+            weight * scale * noise / rng.chisquare(weight, plan.rank) for scale in (positions.SPREAD, positions.BETWEEN)
+        )
+        own = labels(problem.n_items[plan.target], plan.n_clusters).astype(np.int64)
+        scatter = np.linalg.inv(np.diag([noise, *[1.0] * plan.rank]))
+        precisions = wishart.rvs(d + positions.FREEDOM, scatter, plan.n_clusters, rng).reshape(-1, d, d)
+        means = np.array([rng.multivariate_normal(np.zeros(d), np.linalg.inv(one)) for one in precisions])
+        found = np.array([rng.multivariate_normal(means[c], np.linalg.inv(precisions[c])) for c in own])
+        offsets[plan.target] = found[:, 0].astype(np.float32)
+        centres = rng.normal(0, np.sqrt(between), (n, plan.rank))
+        sources = rng.normal(np.repeat(centres, plan.n_periods, axis=0), np.sqrt(spread)).astype(np.float32)
+        points = positions.Positions(
+            sources, centres, spread, between, found[:, 1:].astype(np.float32), own, means, precisions
+        )
+
     def targets(t: int) -> Ints:
         """Clusters of the target's own period."""
         first, found = problem.first_clusters(t), problem.first_clusters(t).copy()
@@ -328,7 +411,7 @@ def draw_prior(problem: LayerProblem, noise: float, rng: np.random.Generator) ->
     return ChainState(
         noise=noise,
         mean=float(rng.normal(problem.center, np.sqrt(priors.mean_variance * scale))),
-        offsets=[rng.normal(0, np.sqrt(v), n).astype(np.float32) for n, v in zip(problem.n_offsets, variances)],
+        offsets=offsets,
         offset_variances=variances,
         targets=[targets(t) for t in range(len(problem.layers))],
         tokens=[labels(problem.baskets[layer.basket].n_tokens, layer.n_token_clusters) for layer in problem.layers],
@@ -340,8 +423,9 @@ def draw_prior(problem: LayerProblem, noise: float, rng: np.random.Generator) ->
         cuts=cuts,
         steps=np.full(len(cuts), float(np.sqrt(scale))),
         latent=np.zeros(problem.n_rows, dtype=np.float32),
-        n_sweeps=OFFSET_SWEEPS,
+        n_sweeps=OFFSET_SWEEPS if plan is None else positions.SETTLING,
         baskets_enabled=True,
+        positions=points,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +11,9 @@ import pytest
 from scipy.special import gammaln, ndtr, ndtri
 
 from gingham.models.layers import kernels as kernel
+from gingham.models.layers import positions
 from gingham.models.layers.chain import Chain, Layout
+from gingham.models.layers.positions import PositionPlan, Positions
 from gingham.models.layers.problem import (
     BASKET,
     ITEM,
@@ -25,10 +27,14 @@ from gingham.models.layers.problem import (
 from models.layers import reference
 
 LABEL_VALUES = np.array([1.0, 2.0, 3.0, 5.0, 6.0])
+PLACED = {"plan": PositionPlan(0, 1, 2, 3, (40.0, 60.0))}
 DATED = {"m": (2, 3), "periods": (40.0, 60.0), "labels": 2}  # clusters of three periods, two classes
 
 
-def tiny(n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), modes=2, seed=0, periods=(), labels=5):
+def tiny(
+    n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), modes=2, seed=0, periods=(), labels=5,
+    plan=None,
+):  # fmt: skip
     """A few rows with every kind of layer; priors wide enough for everything to matter."""
     rng = np.random.default_rng(seed)
     pairs = np.sort(rng.choice(n[0] * n[1], rows, replace=False))
@@ -62,6 +68,7 @@ def tiny(n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), mo
         scale=1.5,
         center=3.0,
         priors=Priors(0.6, 4.0, 0.5, 0.3, 6.0, 1.0),
+        positions=plan,
     )
 
 
@@ -261,14 +268,29 @@ def facts(problem, state):
     same = [np.mean(labels[:, None] == labels) for labels in (*state.targets, *state.tokens)]
     squares = [np.mean(a.astype(float) ** 2) for a in (*state.offsets, *state.cells, z - 3.0)]
     pull = reference.layer_effect(problem, state, 1)
+    target = None if problem.positions is None else problem.positions.target
+    drawn = [v for kind, v in enumerate(state.offset_variances) if kind != target]
     products = [(z[0] - 3.0) * (z[1] - 3.0), state.offsets[0][0] * (z[0] - 3.0), pull[0] * (z[0] - 3.0)]
     return np.array(
         [
             np.tanh(state.mean - 3.0), np.tanh((state.mean - 3.0) ** 2), np.tanh(z.mean() - 3.0), *state.cuts[1:-1],
             *(state.cuts[1:-1] * state.cuts[2:])[:1], *np.tanh(squares), *np.tanh(products), *same,
-            *np.log(state.offset_variances), *np.log(state.cell_variances),
+            *np.log(drawn), *np.log(state.cell_variances), *facts_of_points(problem, state),
         ]
     )  # fmt: skip
+
+
+def facts_of_points(problem, state):
+    own = state.positions
+    if own is None:
+        return []
+    near, z = reference.positions_effect(problem, state), state.latent.astype(float) - 3.0
+    parts = (own.sources, own.centres, own.targets, own.means, state.offsets[problem.positions.target])
+    return [
+        *np.log(own.spread), *np.log(own.between), *(np.tanh(np.mean(part.astype(float) ** 2)) for part in parts),
+        np.mean(own.labels[:, None] == own.labels), *np.linalg.slogdet(own.precisions)[1], np.tanh(near[0] * z[0]),
+        np.tanh(own.targets[0] @ own.means[own.labels[0], 1:]), np.tanh(own.sources[0] @ own.centres[0]),
+    ]  # fmt: skip
 
 
 def geweke(n, broken=None, rounds=3, seed=0, **case):
@@ -301,6 +323,11 @@ def stale(chain):
     chain.residual += np.float32(0.5)
 
 
+def moved(chain):
+    """Positions that moved without their residuals."""
+    chain.state.positions.targets *= np.float32(1.5)
+
+
 def wide(chain):
     """Cells under another prior than the one they came from."""
     chain.problem = replace(chain.problem, priors=replace(chain.problem.priors, cell_variance=4.5))
@@ -310,15 +337,32 @@ def test_joint_law_of_parameters_and_answers():
     assert geweke(600).max() < 4.0
     assert geweke(600, labels=2, periods=(50.0,)).max() < 4.0
     assert geweke(300, wide).max() > 5.0
+
+
+@pytest.mark.parametrize("case", [{"ordinal": False}, {"labels": 2}], ids=str)
+def test_joint_law_of_positions_and_answers(case, monkeypatch):
+    """With lighter tails of their priors, as in `small`."""
+    for name, value in {"WEIGHT": 12.0, "FREEDOM": 12.0, "SPREAD": 0.2}.items():
+        monkeypatch.setattr(positions, name, value)
+    plan = PositionPlan(0, 1, 2, 2, (50.0,))
+    assert geweke(500, plan=plan, **case).max() < 4.0
+    assert geweke(200, moved, plan=plan, **case).max() > 5.0
+
+
+def test_a_stale_residual_is_noticed():
     assert geweke(300, stale).max() > 5.0
 
 
 @pytest.mark.parametrize(
     "case",
-    [{}, {"ordinal": False}, {"weights": True}, {"m": (5, 6)}, {"modes": 3}, {"time": False, "weights": True}, DATED],
+    [
+        {}, {"ordinal": False}, {"weights": True}, {"m": (5, 6)}, {"modes": 3}, {"time": False, "weights": True}, DATED,
+        PLACED, {"weights": True, "plan": PositionPlan(1, 0, 3, 2)},
+    ],
     ids=str,
-)
-def test_compiled_draws_move_in_lockstep_with_the_reference(case):
+)  # fmt: skip
+def test_compiled_draws_move_in_lockstep_with_the_reference(case, monkeypatch):
+    monkeypatch.setattr("gingham.models.layers.problem.SETTLING", 6)
     problem = tiny(**case)
     state = first_state(problem, 0.7, np.random.default_rng(1))
     copy = deepcopy(state)
@@ -332,13 +376,25 @@ def test_compiled_draws_move_in_lockstep_with_the_reference(case):
         assert copy.mean == pytest.approx(state.mean, abs=1e-5)
         for one, two in zip((*state.cells, *state.offsets), (*copy.cells, *copy.offsets)):
             np.testing.assert_allclose(two, one, atol=1e-5)
+        same_points(state.positions, copy.positions)
         np.testing.assert_allclose(copy.cuts, state.cuts, atol=1e-6)
         np.testing.assert_allclose(copy.latent, state.latent, atol=1e-5)
         np.testing.assert_allclose(copy.cell_variances, state.cell_variances, rtol=1e-4)
         np.testing.assert_allclose(chain.residual, state.latent - reference.effect(problem, state), atol=1e-5)
 
 
-@pytest.mark.parametrize("case", [{}, {"ordinal": False, "modes": 3}, {"m": (5, 6), "weights": True}, DATED], ids=str)
+def same_points(one, two, atol=2e-5):
+    for at in fields(Positions) if one is not None else ():
+        np.testing.assert_allclose(getattr(two, at.name), getattr(one, at.name), rtol=1e-3, atol=atol)
+
+
+DEVICE_CASES = [
+    {}, {"ordinal": False, "modes": 3}, {"m": (5, 6), "weights": True}, DATED, PLACED, {**PLACED, "ordinal": False},
+    {"labels": 2, "weights": True, "plan": PositionPlan(1, 0, 3, 2)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DEVICE_CASES, ids=str)
 def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch):
     """torch on whatever device there is, with the host's numbers in place of the device's."""
     torch = pytest.importorskip("torch")
@@ -353,6 +409,7 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
             return to_device(self.rng.standard_normal(n, dtype=np.float32))
 
     monkeypatch.setattr("gingham.engine.project_torch.RUN", 2)  # items with several runs
+    monkeypatch.setattr("gingham.models.layers.problem.SETTLING", 4)
     problem = tiny(**case)
     state = first_state(problem, 0.7, np.random.default_rng(1))
     copy = deepcopy(state)
@@ -362,9 +419,9 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
     for number in range(9):
         if number == 4:  # some rows do not count for a while, as where the noise is found
             counted = np.where(held, 0.0, 1.0 if problem.weights is None else problem.weights)
-            chain.count_rows(counted)
+            chain.leave_out(held)
         if number == 6:
-            chain.count_rows(problem.weights)
+            chain.leave_out(None)
         counts = replace(problem, weights=counted) if 4 <= number < 6 else problem
         reference.sweep(counts, state, generators[0])
         chain.sweep()
@@ -373,12 +430,14 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
         assert copy.mean == pytest.approx(state.mean, abs=1e-5)
         for one, two in zip((*state.cells, *state.offsets), (*copy.cells, *copy.offsets)):
             np.testing.assert_allclose(two, one, atol=2e-5)
+        same_points(state.positions, copy.positions)
         np.testing.assert_allclose(copy.cuts, state.cuts, atol=1e-6)
         np.testing.assert_allclose(chain.latent.cpu().numpy(), state.latent, atol=2e-5)
         np.testing.assert_allclose(copy.cell_variances, state.cell_variances, rtol=1e-4)
         left = state.latent - reference.effect(problem, state)
         np.testing.assert_allclose(chain.residual.cpu().numpy(), left, atol=2e-5)
-        np.testing.assert_allclose(chain.effects(np.arange(3)), (state.latent - left)[:3], atol=2e-5)
+        if 4 <= number < 6:
+            np.testing.assert_allclose(chain.effects(), (state.latent - left)[held], atol=2e-5)
     assert torch.is_tensor(chain.residual)
 
 

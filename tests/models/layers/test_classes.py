@@ -17,6 +17,7 @@ from gingham.data import Sample
 from gingham.models.layers import Sampler, design
 from gingham.models.layers import fit as fitting
 from gingham.models.layers.draws import best_temperature, probabilities_of, sets_of
+from gingham.models.layers.factors import mean_factors
 from gingham.models.layers.fit import HeldOut, choose_design, held_pairs
 
 SMALL = {"n_layers": 3, "baskets": 0, "sampler": Sampler(2, 40, 15), "random_state": 0}
@@ -115,14 +116,15 @@ def test_designs_of_classes_are_compared_by_averages_of_chains_on_the_same_rows(
     X, _, z = answers(2_000)
     sample = Sample.of([X["person"], X["item"]], (z > 0).astype(float))
     usual = design.Design(design.EFFORTS["fast"]._replace(basket=0), (2, 2))
-    designs, seen = [usual, usual._replace(item_clusters=(4, 20), own_clusters=True)], []
+    designs, seen = [usual, usual._replace(positions=True)], []
 
     def held_out(problem, plan, layout, rng, checkpoint, held):
         found, at = HeldOut.of(problem, np.flatnonzero(held)), len(seen)
-        seen.append((plan.own_clusters, problem.priors.cell_variance, held, problem.codes[1]))
+        placed = problem.positions is not None
+        seen.append((placed, held, problem.codes[1]))
         own = problem.labels[found.rows] == 0
-        wrong = (np.arange(len(own)) % 3 == at % 3) if plan.own_clusters else np.zeros(len(own), dtype=bool)
-        chance = np.where(wrong, 0.3, 0.9 if plan.own_clusters else 0.65)  # 0.7 on average
+        wrong = (np.arange(len(own)) % 3 == at % 3) if placed else np.zeros(len(own), dtype=bool)
+        chance = np.where(wrong, 0.3, 0.9 if placed else 0.65)  # 0.7 on average
         found.below[:, 0], found.n_sweeps = np.where(own, chance, 1 - chance), 1
         return None, found
 
@@ -130,12 +132,11 @@ def test_designs_of_classes_are_compared_by_averages_of_chains_on_the_same_rows(
     groups = np.arange(20) // 2
     assert choose_design(sample, np.arange(2.0), designs, np.random.SeedSequence(0), "auto", True, groups) == 1
     assert [own for own, *_ in seen] == [False] * 3 + [True] * 3
-    assert seen[3][1] == design.OWN_CELLS != seen[0][1]  # each with the priors that it is fitted with
-    for _, _, held, _ in seen[1:]:
-        np.testing.assert_array_equal(held, seen[0][2])
-    pairs = seen[0][3] // 2
+    for _, held, _ in seen[1:]:
+        np.testing.assert_array_equal(held, seen[0][1])
+    pairs = seen[0][2] // 2
     people = np.sort(X["person"].to_numpy(), kind="stable")
-    inside, outside = (set(zip(people[rows], pairs[rows])) for rows in (seen[0][2], ~seen[0][2]))
+    inside, outside = (set(zip(people[rows], pairs[rows])) for rows in (seen[0][1], ~seen[0][1]))
     assert inside
     assert not inside & outside
 
@@ -243,17 +244,76 @@ def test_sets_hold_the_share_that_is_asked():
     assert sets_of(chances, 0.8, np.zeros(0)).tolist() == [[True, True, False], [True, False, False]]
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_targets_that_are_met_at_one_time_have_clusters_of_their_period(at_once):
+@pytest.fixture(scope="module")
+def placed():
+    """A fit with positions: people move over the years, questions have kinds, and labels come from both."""
     rng = np.random.default_rng(0)
-    senators, calls = rng.integers(5, size=2_000), rng.integers(64, size=2_000)
-    times = calls + rng.random(2_000) if at_once else rng.random(2_000)
-    sample = Sample.of([senators, calls], (senators + calls) % 2.0)
-    effort = design.EFFORTS["default"]._replace(item=4, basket=0)
-    problem = design.make_problem(sample, times, np.arange(2.0), {}, effort, (5, 4), own_classes=True)
-    divided = [bool(layer.periods) for layer in problem.layers]
-    assert divided == [at_once and at == 3 for at in range(4)]
-    first = problem.first_clusters(3)
-    assert first.max() == (28 if at_once else 0)
-    assert (np.diff(first.astype(int)) >= 0).all()  # calls are numbered in the order of time
-    assert problem.layers[3].span == 4
+    n, people, questions = 9_000, rng.integers(30, size=9_000), rng.integers(400, size=9_000)
+    years = questions / 100.0
+    drift = rng.normal(size=(30, 2))[:, None] + 0.8 * rng.normal(size=(30, 4, 2))
+    kinds = rng.normal(size=(400, 2)) + 2.0 * rng.integers(-1, 2, (400, 1))
+    f = np.sum(drift[people, years.astype(int)] * kinds[questions], axis=1) + kinds[questions, 0]
+    X, y = pd.DataFrame({"person": people, "question": questions}), f + rng.normal(0, 0.7, n) > 0
+    train = slice(0, 8_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(design, "ENOUGH", 5_000)
+        patch.setattr(design, "POSITION_ROWS", 50)
+        patch.setattr(
+            "gingham.models.layers.estimator.choose_design", lambda sample, values, designs, *_: len(designs) - 1
+        )
+        model = gg.LayeredCoClusteringClassifier(sampler=Sampler(2, 40, 20), random_state=0)
+        model.fit(X[train], y[train], time=years[train])
+    return model, X, y, years
+
+
+def test_positions_predict_what_moves_and_survive_files_and_new_items(placed, tmp_path):
+    model, X, y, years = placed
+    test = slice(8_000, None)
+    assert model.draws_.plan.n_periods == 5
+    assert "positions of 8 coordinates" in str(model.selection_)
+    said = model.predict_proba(X[test], time=years[test])[:, 1]
+    assert log_loss(y[test], said) < 0.55 * log_loss(y[test], np.full(1_000, y.mean()))
+    parts = model.contributions(X[test], time=years[test])
+    assert np.std(parts["positions, person and question"]) > 0.2
+    model.save(tmp_path / "m.gingham")
+    back = gg.load(tmp_path / "m.gingham")
+    np.testing.assert_array_equal(back.predict_proba(X[test], time=years[test])[:, 1], said)
+    rows = (X["person"] == 3).to_numpy()
+    at = y[rows]
+    twin = X[rows].assign(person=99)
+    before = log_loss(at, back.predict_proba(twin))
+    assert 0.2 < back.predict_proba(twin)[:, 1].mean() < 0.8  # a stranger is an average person
+    back.fold_in(twin, at)
+    assert log_loss(at, back.predict_proba(twin)) < 0.8 * before
+    np.testing.assert_allclose(back.predict_proba(X[test], time=years[test])[:, 1], said, atol=1e-6)
+    pairs = X.drop_duplicates()
+    codes = [mode.encode(pairs[mode.name].to_numpy()) for mode in model.modes_]
+    latent = sum(model.contributions(pairs).values())
+    found = mean_factors(model.draws_, rank=20)
+    inner = np.einsum("er,er->e", found.left[codes[0]], found.right[codes[1]])
+    off = found.base + found.rows[codes[0]] + found.columns[codes[1]] + inner - latent
+    assert np.sqrt(np.mean(off**2)) < 0.05 * latent.std()
+
+
+def test_positions_on_a_device_predict_the_same(placed, monkeypatch):
+    pytest.importorskip("torch")
+    model, X, _, years = placed
+    asked = pd.concat([X[:50], pd.DataFrame({"person": [999, 1, 999], "question": [3, 999, 999]})])
+    when = np.append(years[:50], [0.5, np.nan, 3.0])
+    expected = model.predict_proba(asked, time=when)
+    monkeypatch.setattr("gingham.models.layers.draws.predicts_on_device", lambda n_lookups: True)
+    np.testing.assert_allclose(model.predict_proba(asked, time=when), expected, atol=2e-6)
+
+
+def test_chains_with_positions_go_on_with_more_rows(placed, monkeypatch):
+    _, X, y, years = placed
+    monkeypatch.setattr(design, "ENOUGH", 3_000)
+    monkeypatch.setattr("gingham.models.layers.estimator.choose_design", lambda _, __, designs, *___: len(designs) - 1)
+    dated, test = X.assign(year=years), slice(8_000, None)
+    model = gg.LayeredCoClusteringClassifier(time="year", sampler=Sampler(1, 24, 14), random_state=0)
+    model.partial_fit(dated[:7_000], y[:7_000], classes=[False, True])
+    before, plan = log_loss(y[test], model.predict_proba(dated[test])), model.draws_.plan
+    model.partial_fit(dated[7_000:8_000], y[7_000:8_000])
+    assert plan is not None
+    assert model.draws_.plan == plan
+    assert log_loss(y[test], model.predict_proba(dated[test])) < 1.1 * before

@@ -346,7 +346,6 @@ def test_windows_of_time_are_learned_and_average_out_without_a_time():
 def test_widths_go_from_the_whole_time_down_to_single_rows():
     users, times = np.array([0, 0, 0, 1, 1]), np.array([0.0, 1.0, 512.0, 5.0, 9.0])
     np.testing.assert_allclose(window_widths(users, times), [1.0, 8.0, 64.0])
-    np.testing.assert_allclose(window_widths(users, times, 4), [8.0, 64.0])
     assert window_widths(users, np.zeros(5)) == ()
 
 

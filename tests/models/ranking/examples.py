@@ -14,7 +14,6 @@ TINY = {
     "one item": ([[0, 0], [1, 0], [2, 0]],),
     "no pair": (np.zeros((0, 2)),),
 }
-NO_CHECKPOINT = "A ranking is made of a few direct solutions, seconds for a million interactions."
 
 EXAMPLES = [
     Example(
@@ -24,7 +23,6 @@ EXAMPLES = [
         lambda model: model.scores(PAIRS[:, 0], PAIRS[:, 1]),
         TINY,
         checked=RankerOfFirstTwo(random_state=0),
-        keeps_nothing=NO_CHECKPOINT,
     ),
     Example(
         "ranking, item ridge",
@@ -33,6 +31,5 @@ EXAMPLES = [
         lambda model: model.scores(PAIRS[:, 0], PAIRS[:, 1]),
         checked=gg.BasketRanker(random_state=0),
         excused=EXCUSED,
-        keeps_nothing=NO_CHECKPOINT,
     ),
 ]

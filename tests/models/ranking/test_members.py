@@ -21,6 +21,7 @@ from gingham.models.ranking.fit import (
     fit_ranking,
     ndcg,
 )
+from gingham.models.ranking.item_ridge import USER_WEIGHT as USER_WEIGHT_OF_ITEMS
 from gingham.models.ranking.item_ridge import primal, ridge_of
 from gingham.models.ranking.walk import walk_scores, walks
 
@@ -71,7 +72,7 @@ def test_gram_is_the_product(baskets):
     weights = np.random.default_rng(0).random(baskets.n_users)
     rows = features(baskets, np.arange(baskets.n_items) % 4, 4)
     expected = (baskets.taken.T @ sparse.diags_array(weights) @ rows).toarray()
-    assert kernels.gram(baskets.taken, rows, weights) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert kernels.grams(baskets.taken, rows, weights)[0] == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 511, 512, 1030])
@@ -115,7 +116,7 @@ def test_threads_change_no_bit():
     start = np.zeros((600, 8), dtype=np.float32)
 
     def all_of_them():
-        yield kernels.gram(large.taken, large.taken, large.power(-0.5))
+        yield kernels.grams(large.taken, large.taken, large.power(-0.5))[0]
         yield kernels.times(large.taken, table)
         yield kernels.solve_rows(large.taken, table[:, :8].copy(), 1.0, 10.0, start, 20)
         yield kernels.best(table, 9)
@@ -270,7 +271,7 @@ def test_scores_of_a_readable_board_take_an_item_out_of_its_own_basket():
 def ridge_by_hand(baskets, labels, strength, rho):
     """Every column by its own constrained least squares: coefficient of the item itself fixed at 0."""
     taken = baskets.taken.toarray()
-    weights, ridge = ridge_of(baskets, strength)
+    weights, ridge = baskets.power(USER_WEIGHT_OF_ITEMS), ridge_of(baskets, strength)
     members = np.eye(labels.max() + 1)[labels]
     root = np.diag(ridge**-0.5)
     prior = np.linalg.inv(root @ (np.eye(len(ridge)) + rho * members @ members.T) @ root)

@@ -94,7 +94,7 @@ def test_unseen_items_fall_as_the_urn_says_at_every_leaf():
 @pytest.mark.parametrize("seed", range(24))
 def test_objective_never_rises_and_is_the_one_reported(seed):
     problem, start = random_case(seed)
-    solution = Messages(Constant(), tol=0.0, max_iter=12).solve(problem, start)
+    solution = Messages(tol=0.0, max_iter=12).solve(problem, start)
     totals = np.concatenate([[problem.objective(start).total], solution.trace.totals])
     assert np.diff(totals).max() <= 1e-11 * max(1.0, abs(totals[0]))
     assert problem.objective(solution.posterior).total == pytest.approx(totals[-1], rel=1e-10, abs=1e-9)
@@ -111,7 +111,7 @@ def test_singleton_merges_equal_the_flat_grid(merges):
     flat = Problem.grid(sample, cell, 1.0)
     flat_start = Posterior(flat.structure, (cell,), start.assign[:3], (np.zeros(0),)).refit(sample)
     order = [0, 1, 2] if merges != [(0, 2, None)] else None
-    by_tree = Messages(Constant(), tol=0.0, max_iter=60).solve(Problem(tree, (sample,), (cell,), (1.0,)), start)
+    by_tree = Messages(tol=0.0, max_iter=60).solve(Problem(tree, (sample,), (cell,), (1.0,)), start)
     by_grid = Projection(Constant(), tol=0.0, max_iter=60).solve(flat, flat_start)
     if order:  # modes are visited in the same order, so every sweep agrees
         # With tol=0 the last rounding error decides when a solver stops: one may make a sweep that changes nothing.

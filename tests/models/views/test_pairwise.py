@@ -264,3 +264,17 @@ def test_bad_requests_get_a_sentence():
         fit.predict([*GOOD, GOOD[0]])
     with pytest.raises(GinghamError, match="3 views or more"):
         fit.mrr(GOOD[:2])
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_single_precision_chooses_as_double(kind, monkeypatch):
+    views = related(450, 3)
+    single = kind(2, random_state=0).fit(views)
+    monkeypatch.setattr(heldout, "SINGLE_FROM", 451)
+    double = kind(2, random_state=0).fit(views)
+    assert single.choice_.counts == double.choice_.counts == (2,)
+    assert not np.array_equal(single.choice_.correlations, double.choice_.correlations)  # it was in single precision
+    np.testing.assert_allclose(single.choice_.correlations, double.choice_.correlations, atol=1e-4)
+    np.testing.assert_allclose(single.choice_.mates, double.choice_.mates, atol=1e-3)
+    assert single.ridge_ == double.ridge_
+    np.testing.assert_allclose(single.transform(views)[0], double.transform(views)[0], rtol=1e-12)

@@ -44,7 +44,7 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     facts = {
         "rows": table.height,
         **adapter.facts_of_fit(kind, model),
-        "counts": float(counts.sum()),
+        "counts": float(counts.data.sum()),
         "clusters": model.n_clusters_,
         "information_kept": model.information_kept_,
     }
@@ -91,7 +91,8 @@ def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
         return {name: float(one.certify(counts, mine.delta, request.population).value) for name, mine in found.items()}
 
     return Opened(
-        model, str(weight or "count"), (learned,), {"counts": float(learned.sum()), **adapter.facts_of(kind, model)},
+        model, str(weight or "count"), (learned,),
+        {"counts": float(learned.data.sum()), **adapter.facts_of(kind, model)},
         certificates, model._predict_codes, without_groups, code_lengths(model, held),
         lambda one: {"information": one.information_},
     )  # fmt: skip

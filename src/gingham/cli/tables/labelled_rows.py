@@ -25,7 +25,8 @@ from gingham.cli.tables.columns import (
     without_missing,
 )  # fmt: skip
 from gingham.data import Alphabet, Bounds, Mode, Sample
-from gingham.data.sample import checked_weights, taken, tuples, whole_counts
+from gingham.data.draws import taken, whole_counts
+from gingham.data.sample import checked_weights, tuples
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate, suggestion
 from gingham.models.fit_record import Measured

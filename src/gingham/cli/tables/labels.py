@@ -50,8 +50,8 @@ from gingham.cli.tables.labelled_rows import (
 )  # fmt: skip
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Mode
+from gingham.data.draws import fresh_seed
 from gingham.data.fit_rows import repeated_share
-from gingham.data.sample import fresh_seed
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT
 from gingham.fitting.interruption import interrupted
@@ -359,8 +359,8 @@ def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
     """A model beside the rows of a file, and those that tested it if it was fitted on them."""
     if kind.name not in KINDS:
         raise GinghamError(
-            "This predictor has a certificate already, and its members have seen these rows. gingham verify checks "
-            "the certificate."
+            "This predictor is already certified, and its members have seen these rows. Check its certificate with "
+            "gingham verify."
         )
     at = Place.of(model, source.axes, tuple(source.table.columns))
     label = source.label or at.label
@@ -407,8 +407,8 @@ def certificates(
     Progressive tests, which fit the model anew several times, come first where they were asked for, and where nothing
     else has tested it. All share δ, so that what is shown holds together.
     """
+    from gingham.certificates.bounds import checked_delta
     from gingham.certificates.certify import certify
-    from gingham.certificates.confidence import checked_delta
 
     delta, model = checked_delta(request.delta), at.model
     repeated_share(rows.sample(at.modes))  # copies may be on both sides of what is set aside

@@ -13,15 +13,17 @@ from gingham.cli.tables.adapter import Facts, FitTask, Opened, TableSource
 from gingham.cli.tables.arguments import CertificateRequest, PredictOptions
 from gingham.cli.tables.columns import id_pairs, need_columns
 from gingham.cli.tables.kinds import Kind
-from gingham.data.sample import fresh_seed
+from gingham.data import Mode
+from gingham.data.draws import fresh_seed
 from gingham.errors import GinghamError
 from gingham.models.fit_record import FitRecord
 from gingham.models.ranking.fit import MEMBERS
+from gingham.summary.item_tables import properties_of
 
 
 def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     options = task.options
-    model = adapter.unfitted(kind, task, {})
+    model = adapter.unfitted(kind, task, {"names": titles(task)})
     kept, weights = id_pairs(kind, task.table, options.axes, options.weight, drop_missing=options.drop_missing)
     model.fit(kept.select(options.axes), sample_weight=weights)
     model._record = FitRecord(options.axes, weight=options.weight, seed=options.seed, order=fresh_seed())
@@ -32,6 +34,16 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
         "pairs_taken": int(model.baskets_.taken.nnz),
         "weights": dict(zip(MEMBERS, model.selection_["settings"]["weights"])),
     }
+
+
+def titles(task: FitTask) -> dict[object, str] | None:
+    """The titles of items by their ids, from the table about them."""
+    name = task.options.axes[-1]
+    if name not in task.info:
+        return None
+    items = Mode.of(task.table[name].drop_nulls().to_numpy(), name)
+    found = properties_of(task.info[name], items).titles
+    return None if found is None else dict(zip(items.items.tolist(), found.tolist()))
 
 
 def predict(kind: Kind, model: Any, table: pl.DataFrame, asked: PredictOptions) -> NoReturn:

@@ -253,7 +253,8 @@ class BayesianCoClustering(DensityMixin, GridModel, Persistent):
         found = super()._columns(X, reset)
         if len(found.columns) != 2:
             raise GinghamError(
-                f"Bayesian co-clustering needs two columns of ids (rows, columns): n_features = {len(found.columns)}."
+                f"Bayesian co-clustering needs two columns of ids (rows, columns): n_features = {len(found.columns)}. "
+                "An entry draws one cluster of its row and one of its column; CoClusteringRegressor takes more columns."
             )
         return found
 

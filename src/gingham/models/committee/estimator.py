@@ -19,8 +19,9 @@ from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
+from gingham.data.draws import Part, rows_of_draws, whole_counts
 from gingham.data.partitioned import PartitionedTable
-from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
+from gingham.data.sample import checked_weights, tuples
 from gingham.data.sources import opened
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
@@ -165,7 +166,7 @@ class Committee(TupleModel, Persistent):
         if self.cross and len(results) < self.n_members:
             raise KeyboardInterrupt  # every fold needs its member
         self.members_ = tuple(member for member, _ in results)
-        self.interrupted_ = any(_interrupted(member) for member in self.members_)
+        self.interrupted_ = any(getattr(member, "interrupted_", False) for member in self.members_)
         self._keep_tests(None)
         if folds is not None:
             found = np.empty(len(folds.fold))
@@ -186,7 +187,7 @@ class Committee(TupleModel, Persistent):
         """Members one after the other, each fitted by the whole cluster."""
         stages = zip(_until_interrupted(members), self._stages(checkpoint))
         self.members_ = tuple(_fit_member(one, X, y, sample_weight, None, None, **stage)[0] for one, stage in stages)
-        self.interrupted_ = any(_interrupted(member) for member in self.members_)
+        self.interrupted_ = any(getattr(member, "interrupted_", False) for member in self.members_)
         self._keep_tests(None)
         self._remember(None, 0, item_info)
         first = self.members_[0]
@@ -427,10 +428,6 @@ class Folds:
             weighted = self.counts is not None
             found.append((Part.of(seen, weighted), Part.of(held, weighted)))
         return found
-
-
-def _interrupted(member: BaseEstimator) -> bool:
-    return bool(getattr(member, "interrupted_", False))  # members may come from another library
 
 
 def _until_interrupted(members: Sequence[BaseEstimator]) -> Iterator[BaseEstimator]:

@@ -30,13 +30,13 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback
 from gingham.models.base import Persistent, stderr_progress, warn_of
-from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
+from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample
 from gingham.models.counts.starts import column_table
-from gingham.models.counts.tensor import Counts, CountsT, CountTensor, side_names
+from gingham.models.counts.tensor import Counts, CountsT, count_tensor, side_names
 from gingham.models.listed import Listed
 from gingham.models.questions import Predicted
 from gingham.storage import State
-from gingham.summary.values import Observed, Refit, Relation
+from gingham.summary.values import Observed, Refit, Relation, smoothed_lift
 
 if TYPE_CHECKING:
     from gingham.summary.item_tables import ItemInfo
@@ -146,10 +146,10 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _any_counts(self, X: Any) -> Counts:
         """A matrix, a tensor or a table of observations, as they were fitted."""
-        if isinstance(X, CountTensor):
-            return X
+        if len(self.modes_) > 2 and (self._table is None or sparse.issparse(X)):
+            return count_tensor(X, type(self).__name__)
         if self._table is None:
-            return self._counts(X) if len(self.modes_) == 2 else CountTensor.of_array(X, type(self).__name__)
+            return self._counts(X)
         axes, weight = self._table
         ids, weights = _table_columns(X, axes, weight)
         codes = [mode.encode(column) for mode, column in zip(self.modes_, ids)]
@@ -170,7 +170,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             codes = [mode.encode(column) for mode, column in zip(self.modes_, ids)]
             return _counted(codes, weights, self.modes_, type(self).__name__)
         if len(getattr(X, "shape", ())) > 2:
-            counts = CountTensor.of_array(X, type(self).__name__)
+            counts = count_tensor(X, type(self).__name__)
             given = dict(zip(side_names(len(counts.shape)), names or [None] * len(counts.shape)))
             items = dict(names) if isinstance(names, Mapping) else given
             self.modes_ = count_modes((list(items), list(items.values())), counts.shape)
@@ -207,14 +207,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         names : mapping from the name of a side to the names of its items, rows first, or a pair of lists, optional
             ``{"document": titles, "word": words}``; a frame and an AnnData object bring their own.
         item_info : mapping from the name of a side to a frame, optional
-            What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
+            Attributes of its items, one row per item; used in summaries only, see :func:`gingham.summarize`.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
             Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         counts = self._first_counts(X, axes, weight, names)
-        checkpoint.bound_to(self, *((counts.coords, counts.data) if isinstance(counts, CountTensor) else (counts,)))
+        checkpoint.bound_to(self, *((counts,) if counts.ndim == 2 else (counts.coords, counts.data)))
         one_of("weighting", self.weighting, WEIGHTINGS)
         for_sizes, for_starts = self._generator().spawn(2)
         solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol)
@@ -336,8 +336,8 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             self.blocks_ = np.ascontiguousarray(column_table(counts, self.row_labels_, blocks.shape[0]).T)
         elif blocks.table is not None and self.weighting == "counts":
             self.blocks_ = blocks.table
-        elif isinstance(counts, CountTensor):
-            self.blocks_ = count_sample(counts).statistics([q for q in kept if q is not None], Moments(0))[..., 0]
+        elif counts.ndim > 2:
+            self.blocks_ = count_sample(counts).sums(Moments(0)).table([q for q in kept if q is not None])[..., 0]
         else:
             self.blocks_ = self._row_memberships.T @ (counts @ self.memberships_[1])
         entries = counts.tocoo()
@@ -422,7 +422,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self.n_clusters_[1]
 
     def score_samples(self, X: object) -> Floats:
-        """ln p̃ of pairs of positions (N, 2), or of as many as there are sides: P0 (35), second line, smoothed."""
+        """Log density ln p̃ of positions, shape (N, 2) or one column per side: P0 (35), second line, smoothed."""
         check_is_fitted(self)
         codes, n = np.asarray(X), tuple(len(mass) for mass in self._masses)
         if codes.ndim != 2 or codes.shape[1] != len(n) or codes.dtype.kind not in "iu":
@@ -565,7 +565,7 @@ def why_size(criterion: str, size: int, values: Mapping[int, float]) -> str:
 
 
 def count_modes(found: tuple[Any, Any], shape: Sequence[int]) -> tuple[Mode, ...]:
-    """All sides from (names of the axes, names of the items), each None where it is not known."""
+    """The mode of every side from the names of the axes and of their items, each None where it is not known."""
     axes, items = found
     sides = []
     for axis, n in enumerate(shape):
@@ -593,11 +593,11 @@ def _counted(codes: Sequence[Ints], weights: Floats, modes: Sequence[Mode], mode
     shape = tuple(mode.n_items for mode in modes)
     if len(shape) == 2:
         return count_matrix(sparse.coo_array((weights, tuple(codes)), shape=shape), model)
-    return CountTensor.of(tuple(code.astype(np.int64) for code in codes), weights, shape, model)
+    return count_tensor(sparse.coo_array((weights, tuple(codes)), shape=shape), model)
 
 
 def block_information(table: Floats) -> float:
-    """I of a table of counts, nats."""
+    """Mutual information of the axes of a table of counts, in nats."""
     total = table.sum()
     terms = xlogy(table, table).sum() + (table.ndim - 1) * xlogy(total, total)
     for own in range(table.ndim):

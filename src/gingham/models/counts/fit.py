@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -27,6 +27,7 @@ from gingham.fitting.starts import from_labels
 from gingham.fitting.sweep import Sweep
 from gingham.models.counts.starts import COUNT_STARTS, block_table, start_labels
 from gingham.models.counts.tensor import Counts, CountsT, side_names
+from gingham.summary.values import smoothed_lift
 
 SOLVERS = ("sweep", "concave")
 SIZES = (2, 5, 10, 20, 40, 80, 120, 160, 240)
@@ -91,7 +92,7 @@ class CountSolver:
         board = make_board("mass", entries.coords, labels, shape, moving, weights=entries.data)
         free = np.isinf(self.beta)
         sweep = Sweep(float(not free), self.tol, self.max_iter, int(rng.integers(2**31)))
-        total = float(counts.sum())
+        total = float(counts.data.sum())
         beta, constant = 1.0 if free else self.beta, -float(xlogy(total, total)) * (len(shape) - 1)
         run = sweep.descend(board, moving, beta, constant, report, sweeps)
         labels = tuple(board.labels_of(side).copy() for side in range(len(shape)))
@@ -132,7 +133,7 @@ class CountSolver:
 
     @property
     def one_core(self) -> bool:
-        """Whether a start keeps one core busy."""
+        """Whether a start uses a single core, so that several can run side by side."""
         return self.solver == "sweep"
 
     def _start(
@@ -197,22 +198,6 @@ def without_entries(counts: CountsT, share: float, rng: np.random.Generator) -> 
     return first, second
 
 
-def smoothed_lift(table: Floats, smoothing: float = 1.0) -> Floats:
-    """p̃(c)/Π p(c_i), cells filled up with ``smoothing`` tuples each, spread as if modes were independent."""
-    total = table.sum()
-    expected = independent(table) / max(total, 1e-300) ** table.ndim
-    extra = smoothing * table.size
-    p = (table + extra * expected) / (total + extra)
-    return np.divide(p, expected, out=np.ones(p.shape), where=expected > 0)
-
-
-def independent(table: Floats) -> Floats:
-    """The product of a table's margins."""
-    axes = range(table.ndim)
-    margins = (table.sum(axis=tuple(axis for axis in axes if axis != own), keepdims=True) for own in axes)
-    return np.asarray(reduce(np.multiply, margins))
-
-
 def choose_n_clusters(
     criterion: str,
     counts: Counts,
@@ -263,12 +248,12 @@ def choose_n_clusters(
     return size, {tried: 0.0 - nats for tried, nats in losses.items()}
 
 
-def held_out_gain(blocks: CountBlocks, counts: Counts, held_out: sparse.csr_array, smoothing: float = 1.0) -> float:
+def held_out_gain(blocks: CountBlocks, counts: Counts, held_out: sparse.csr_array) -> float:
     """Nats a held-out token costs less than under independence: mean ln lift of its block."""
     table = block_table(counts, blocks.labels, blocks.shape)
     entries = held_out.tocoo()
     at = tuple(labels[code] for labels, code in zip(blocks.labels, entries.coords))
-    lift = smoothed_lift(table, smoothing)[at]
+    lift = smoothed_lift(table)[at]
     return float(entries.data @ np.log(lift) / entries.data.sum())
 
 

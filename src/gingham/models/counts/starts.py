@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import one_of
 from gingham.lazy import lazy_module
-from gingham.models.counts.tensor import Counts, CountTensor
+from gingham.models.counts.tensor import Counts, beside
 
 if TYPE_CHECKING:
     from gingham.models.counts import profile_kernels
@@ -33,8 +34,8 @@ def start_labels(
 
     Of more than two sides each is clustered by how often its items occur with those of the others.
     """
-    if isinstance(counts, CountTensor):
-        return tuple(_row_start(start, counts.beside(side), m or 1, rng) for side, m in enumerate(n_clusters))
+    if len(counts.shape) > 2:
+        return tuple(_row_start(start, beside(counts, side), m or 1, rng) for side, m in enumerate(n_clusters))
     n_rows, n_columns = counts.shape
     rows, columns = n_clusters
     k = n_rows if rows is None else rows
@@ -92,11 +93,11 @@ def as_profiles(table: Floats) -> sparse.csr_array:
 
 def block_table(counts: Counts, labels: Sequence[Ints], shape: Sequence[int]) -> Floats:
     """Counts of each block, shape (m_1, …, m_d)."""
-    if isinstance(counts, CountTensor):
-        at = np.ravel_multi_index([of[code] for of, code in zip(labels, counts.coords)], shape)
-        return np.bincount(at, counts.data, int(np.prod(shape))).reshape(shape).astype(np.float64)
+    if len(shape) > 2:
+        at = np.ravel_multi_index(tuple(of[code] for of, code in zip(labels, counts.coords)), shape)
+        return np.bincount(at, counts.data, prod(shape)).reshape(shape).astype(np.float64, copy=False)
     rows, columns = labels
-    return profile_kernels.block_sums(counts, rows * shape[1], columns, shape[0] * shape[1]).reshape(shape[0], shape[1])
+    return profile_kernels.block_sums(counts, rows * shape[1], columns, prod(shape)).reshape(shape)
 
 
 def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
@@ -106,15 +107,15 @@ def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
-    """k-means++ on row profiles with Kullback-Leibler divergences; labels by the nearest seed, (n,).
+    """k-means++ seeding of row profiles by Kullback-Leibler divergence; returns the nearest seed of each row, (n,).
 
-    A row's distance to a seed is Σ_y n(x,y) ln[s_x(y)/s_seed(y)] with profiles s smoothed by the overall
-    one, so rows with many counts draw seeds.
+    The distance of a row x to a seed is Σ_y n(x, y) ln[s_x(y)/s_seed(y)], where the profiles s are smoothed by the
+    overall one. It grows with the counts of the row, so that rows with many counts are likely to become seeds.
     """
     n_rows = counts.shape[0]
     mass, overall = _masses(counts)
     turned = sparse.csr_array(counts.T)
-    highest = profile_kernels.own_scores(counts, mass, overall, SEED_SMOOTHING)
+    highest = own_scores(counts, mass, overall)
 
     def scores(rows: Ints) -> Floats:
         return profile_kernels.seed_scores(counts, turned, rows, mass, overall, SEED_SMOOTHING)
@@ -127,6 +128,14 @@ def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) ->
         labels[best > nearest] = seed
         nearest = np.maximum(nearest, best)
     return labels
+
+
+def own_scores(counts: sparse.csr_array, mass: Floats, overall: Floats) -> Floats:
+    """Nats that every row gains when coded by its own smoothed profile, not by the overall one, shape (rows,)."""
+    rows = np.repeat(np.arange(len(mass)), np.diff(counts.indptr))
+    lift = counts.data / np.maximum(mass[rows] * overall[counts.indices], TINY)
+    nats = counts.data * np.log((1.0 - SEED_SMOOTHING) * lift + SEED_SMOOTHING)
+    return np.bincount(rows, nats, len(mass)).astype(np.float64, copy=False)
 
 
 def _drawn(chances: Floats, n: int, rng: np.random.Generator) -> Ints:
@@ -148,18 +157,26 @@ def profile_steps(
 ) -> Ints:
     """Batch steps: every row to the cluster whose smoothed profile codes it best; (n,)."""
     mass, overall = _masses(counts)
-    table = column_table(counts, labels, k)
     for _ in range(n_steps):
-        new = refilled(*profile_kernels.nearest_profiles(counts, table, overall, smoothing), mass, k)
+        table = column_table(counts, labels, k)
+        new = refilled(*nearest_profiles(counts, table, overall, smoothing), mass, k)
         changed = int(np.count_nonzero(new != labels))
-        if changed < 1e-3 * len(labels):
-            return new
-        if 2 * changed < len(labels):
-            profile_kernels.move_counts(counts, labels, new, table)
-        else:
-            table = column_table(counts, new, k)
         labels = new
+        if changed < 1e-3 * len(labels):
+            break
     return labels
+
+
+def nearest_profiles(counts: sparse.csr_array, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats]:
+    """The cluster whose smoothed profile codes each row best, and the nats gained over the overall profile.
+
+    ``table`` (columns, clusters) are the counts of each cluster; ``overall`` (columns,) sums to 1.
+    """
+    mass = np.maximum(table.sum(axis=0), TINY)
+    logs = np.log((1.0 - smoothing) / mass * table / np.maximum(overall, TINY)[:, None] + smoothing)
+    scores = counts @ logs
+    best = scores.argmax(axis=1)
+    return best, scores[np.arange(len(best)), best]
 
 
 def block_steps(
@@ -172,9 +189,10 @@ def block_steps(
     for _ in range(n_steps):
         n_changed = 0
         for axis, side in enumerate(sides):
-            mine = profile_kernels.cluster_counts(side, labels[1 - axis], shape[1 - axis])
-            every = np.arange(len(mine))
-            member = sparse.csr_array((np.ones(len(mine)), (labels[axis], every)), shape=(shape[axis], len(mine)))
+            n, m = side.shape[0], shape[1 - axis]
+            every = np.arange(n)
+            mine = profile_kernels.block_sums(side, every * m, labels[1 - axis], n * m).reshape(n, m)
+            member = sparse.csr_array((np.ones(n), (labels[axis], every)), shape=(shape[axis], n))
             table = member @ mine
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)

@@ -12,8 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import ArrayLike, Bools, Floats, Ints, Seed, TableLike
-from gingham.certificates.bounds import LossDistribution, log_wealth, log_wealth_lower
-from gingham.certificates.confidence import checked_delta
+from gingham.certificates.bounds import LossDistribution, checked_delta, log_wealth, log_wealth_lower
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data import Mode
 from gingham.data.adapt import Names, category_names, with_names

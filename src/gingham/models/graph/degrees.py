@@ -1,5 +1,5 @@
-"""Degree correction: what a pair is expected to hold given the clusters and degrees of its nodes, what that costs in
-nats, and whether pairs that were held out are predicted better with degrees or without.
+"""Degree correction: expected weights given the clusters and degrees of two nodes, their description length in nats,
+and the choice between the plain and the corrected form by held-out pairs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EdgeChances(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GroupChances:
-    """The chance of an edge by the groups of its ends."""
+    """Chances of an edge that depend on the groups of its two nodes alone."""
 
     groups: Ints  # (n,)
     chances: Floats  # (k, k)

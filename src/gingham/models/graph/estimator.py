@@ -159,7 +159,7 @@ class GraphClustering(ClusterMixin, Persistent):
         directed, weight, nodes, hyperedges
             See ``from_graph``.
         item_info : mapping {"node": frame}, optional
-            What is known of the nodes, a row each; for summaries only, see :func:`gingham.summarize`.
+            Attributes of the nodes, one row per node; used in summaries only, see :func:`gingham.summarize`.
         """
         sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes, hyperedges=hyperedges)
         checkpoint.bound_to(
@@ -356,7 +356,7 @@ class GraphClustering(ClusterMixin, Persistent):
         return (self.posterior_ if self._degree_model is None else self._degree_model).predict(list(codes))
 
     def predict_distribution(self, X: TableLike) -> Floats:
-        """Distribution of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""
+        """Predictive distribution over the alphabet, averaged over partitions drawn from Q, shape (P, |Y|)."""
         if self._degree_model is None:
             return self.posterior_.predict_distribution(self._codes(X))
         if not self._degree_model.edges:

@@ -31,7 +31,7 @@ def graph_problem(sample: PairSample, cell: CellModel, beta: float) -> Problem:
 
 
 def default_beta(sample: PairSample, cell: CellModel) -> float:
-    """1 for log loss; 1/(2 variance) of the constant prediction for quadratic; 1/mean loss of it otherwise."""
+    """β where none is given: 1 for log loss, 1/(2 variance) for quadratic loss, 1/(loss of a constant) otherwise."""
     if cell.code_length:
         return 1.0
     one = sample.block_statistics(np.zeros(sample.n_nodes, dtype=np.int64), 1, cell.features)
@@ -56,7 +56,7 @@ class GraphFit:
         if isinstance(self.start, str):
             one_of("start", self.start, STARTS, ", labels or a posterior")
         if not self._searches and isinstance(self.start, str) and (self.solver.hard or self.n_clusters is None):
-            raise GinghamError("start='soft' is for soft solvers and a given number of clusters.")
+            raise GinghamError("start='soft' needs a soft solver (solver='nodewise', say) and a number for n_clusters.")
 
     def solve(
         self,

@@ -283,7 +283,7 @@ def _sum(part):
 
 @njit(cache=True, nogil=True, boundscheck=False, fastmath={"nnan", "nsz", "reassoc"})
 def _top(score):
-    """The first place of the largest; whatever the order of comparisons, the result is the same."""
+    """The index of the first maximum; comparisons may be made in any order, so that the loop is vectorised."""
     most = score[0]
     for c in range(1, len(score)):
         most = max(most, score[c])
@@ -553,7 +553,7 @@ def _transfer(cluster, sign, near, to_weight, to_pairs, weight_alone, weight, pa
 
 @njit(inline="always", error_model="numpy")
 def _log_slope(w, step):
-    """What a unit adds to w ln w, by a whole ``step``."""
+    """The increase of w ln w per unit of weight, over a step."""
     return (_xlogx(w + step) - _xlogx(w)) / step
 
 
@@ -628,7 +628,7 @@ def _count_code(ones, pairs, exact):
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _exact_change(a, c, own, weight, sizes, codes, part):
-    """Change of all codes when a node with ``own`` edges to each cluster goes from cluster a to c."""
+    """Change of the code length of all blocks when a node with ``own`` edges to each cluster moves from a to c."""
     fewer, more = sizes[a] - 1.0, sizes[c] + 1.0
     source, target, code_a, code_c = weight[a], weight[c], codes[a], codes[c]
     for b in range(len(sizes)):

@@ -1,8 +1,10 @@
-"""Finding a hard partition of a graph: too many clusters from a spectrum, sweeps, merging, sweeps; then splitting
-and merging again, as long as it pays.
+"""Search for a hard partition of a graph.
 
-What a partition is worth is its description length: the cost of its blocks, of who belongs where, and of there being
-so many clusters. `BlockSums` says by how much it changes when two clusters become one.
+The search begins with too many clusters, found in a spectral embedding; sweeps of single-node moves and merges
+alternate until few are left. Then clusters are split and merged again for as long as that lowers the cost.
+
+The cost of a partition is its description length: that of the blocks, of the cluster of every node, and of the number
+of clusters. `BlockSums` computes its change when two clusters are merged.
 """
 
 from __future__ import annotations
@@ -450,9 +452,9 @@ class PartitionSearch:
         checkpoint: Checkpoint = NO_CHECKPOINT,
         rounds: int = MOST_ROUNDS,
     ) -> Partition:
-        """A partition into ``n_clusters``, or into as many as the description length says.
+        """A partition into ``n_clusters``; None chooses their number by description length.
 
-        The search begins with about twice as many clusters, from a spectrum or ``at_random``.
+        The search begins with about twice as many clusters, from a spectral embedding or ``at_random``.
         """
         n = self.sample.n_nodes
 
@@ -502,9 +504,9 @@ class PartitionSearch:
         rng: np.random.Generator,
         checkpoint: Checkpoint,
     ) -> tuple[Partition, list[float]]:
-        """From one cluster on, step after step, each of which says what it makes of the best partition so far.
+        """Improve the partition into a single cluster step by step; each step receives the best partition so far.
 
-        Returns the last, and what that of every step costs.
+        Returns the last partition and the cost after every step.
         """
 
         def one(best: Partition, factor: float) -> tuple[Partition, Objective]:
@@ -712,8 +714,7 @@ def embedding(
     the sphere, so that nodes of one cluster with few and many edges are near.
     """
     n = sample.n_nodes
-    values = pairs.values if sample.complete else pairs.values - pairs.values.mean()
-    matrix = sparse.csr_array((values, pairs.others, pairs.indptr), shape=(n, n))
+    matrix = pairs.matrix(less=0.0 if sample.complete else pairs.values.mean())
     if sample.directed:
         labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
         values = labels if sample.complete else labels - labels.mean()

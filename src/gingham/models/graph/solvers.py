@@ -23,8 +23,8 @@ from gingham.engine.project import project_cost, row_blocks, row_starts
 from gingham.engine.sweep import Visit, batch_size, move_in_batches
 from gingham.errors import GinghamError, one_of
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
-from gingham.fitting.loop import Memory, Report, Solution, fixed_point, iterate, rng_state, settled
-from gingham.fitting.schedules import Constant, Down, Schedule, Up, make_schedule
+from gingham.fitting.loop import Memory, Report, Solution, Step, fixed_point, iterate, rng_state, settled
+from gingham.fitting.schedules import Constant, Down, Schedule, Up, checked_schedule
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import BERNOULLI, DEGREES, EXACT, QUADRATIC, around, block_codes, block_sums
 
@@ -121,6 +121,11 @@ class WeightedPairs(NamedTuple):
         at = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         return np.bincount(at, self.values, minlength=len(self.indptr) - 1).astype(np.float64)
 
+    def matrix(self, less: float = 0.0) -> sparse.csr_array:
+        """The listed weights, reduced by ``less``, as a symmetric matrix."""
+        n = len(self.indptr) - 1
+        return sparse.csr_array((self.values - less, self.others, self.indptr), shape=(n, n))
+
 
 def weighted_pairs(sample: PairSample) -> WeightedPairs:
     """Both ends of every pair with its label as the weight; hyperedges as all their pairs."""
@@ -141,10 +146,11 @@ PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
 LANES = 16  # clusters that the estimate of a visit takes at a time
 VISITS = 6  # of all nodes and, as often as that leads to moves, of those near a node that has moved
 LEAST = -1e5  # of a log-membership: a dead cluster stays dead, and no step has an infinity
+SMALLEST_STEP = 1e-4  # of damped steps, before they are given up
 
 
 class Walk:
-    """What sweeps remember: random numbers, the length of a damped step, and the last factor of β."""
+    """What carries over from one sweep to the next: random numbers, the length of a damped step, the factor of β."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -170,26 +176,36 @@ class Walk:
 
     def move(
         self,
-        assign: Floats,
-        target: Floats,
-        attempt: Callable[[Floats], tuple[Posterior, Objective]],
-        helps: Callable[[Objective], bool],
-        smallest: float,
-    ) -> tuple[Posterior, Objective] | None:
-        """The first of ever shorter steps from ``assign`` (n, m) towards exp(target) that helps, or None.
+        posterior: Posterior,
+        before: Objective,
+        cost: Floats,
+        attempt: Callable[[Posterior], tuple[Posterior, Objective]],
+        below: float,
+        factor: float,
+    ) -> tuple[Posterior, Objective]:
+        """The first of ever shorter steps towards qbar(c) exp(−cost) that brings F below a number.
 
-        The step is halved where it fails and raised by half where it helps.
+        The step is halved where it fails and raised by half where it helps; nothing moves if none helps. ``attempt``
+        gives memberships their best answers, and ``before`` is the objective of the posterior.
         """
+        with np.errstate(divide="ignore"):
+            target = np.log(posterior.mass[0]) - cost
         target = np.maximum(target - target.max(axis=1, keepdims=True), LEAST)
-        old = np.log(np.maximum(assign, 1e-300))
-        while self.step > smallest:
-            moved, after = attempt(softmax((1.0 - self.step) * old + self.step * target, axis=1))
-            if helps(after):
+        old = np.log(np.maximum(posterior.assign[0], 1e-300))
+        while self.step > SMALLEST_STEP:
+            q = softmax((1.0 - self.step) * old + self.step * target, axis=1)
+            moved, after = attempt(replace(posterior, assign=(q,)))
+            if objective_at(after, factor) < below:
                 self.step = min(1.0, 1.5 * self.step)
                 return moved, after
             self.step /= 2.0
         self.step = 1.0
-        return None
+        return posterior, before
+
+
+def objective_at(objective: Objective, factor: float) -> float:
+    """F(Q, β) with β multiplied by a factor, which the schedule sets."""
+    return factor * objective.betas[0] * objective.losses[0] + objective.information[0]
 
 
 @dataclass(frozen=True)
@@ -211,7 +227,25 @@ class GraphSolver(ABC):
 
 
 @dataclass(frozen=True)
-class NodeWise(GraphSolver):
+class SoftSolver(GraphSolver):
+    """Sweeps of soft memberships until the objective settles."""
+
+    schedule: Schedule = field(default_factory=Down)
+
+    @abstractmethod
+    def sweep_of(self, problem: Problem, start: Posterior, walk: Walk) -> Step:
+        """One sweep of a problem, at β times a factor."""
+
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
+        walk = Walk(self.seed)
+        sweep = self.sweep_of(problem, start, walk)
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, walk.memory)
+
+
+@dataclass(frozen=True)
+class NodeWise(SoftSolver):
     """Exact block descent, one node after another: q(c|x) ∝ qbar(c) exp(−β ∂(N L̂)/∂q(c|x)).
 
     No pair has the same node twice, so the Gibbs loss is linear in each q(·|x) and the minimum over that
@@ -219,14 +253,9 @@ class NodeWise(GraphSolver):
     of P1 Algorithm 1 oscillates.
     """
 
-    schedule: Schedule = field(default_factory=Down)
-
-    def solve(
-        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
-    ) -> Solution:
+    def sweep_of(self, problem: Problem, start: Posterior, walk: Walk) -> Step:
         sample = pair_sample(problem, "NodeWise", positions=2)
         entries = neighbours(sample, problem.cells[0].features)
-        walk = Walk(self.seed)
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             posterior = walk.shaken(problem, posterior, factor, self.schedule.noise)
@@ -238,11 +267,11 @@ class NodeWise(GraphSolver):
             )  # fmt: skip
             return answered(problem, replace(posterior, assign=(assign,)))
 
-        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, walk.memory)
+        return sweep
 
 
 @dataclass(frozen=True)
-class Damped(GraphSolver):
+class Damped(SoftSolver):
     """All nodes at once, mixed with the old memberships in the log domain.
 
     The step is halved until the objective falls, so F never rises at constant β. With ``safeguard=False`` all steps are
@@ -251,38 +280,22 @@ class Damped(GraphSolver):
     """
 
     any_order: ClassVar[bool] = True
-    schedule: Schedule = field(default_factory=Down)
     backend: str = "auto"
     safeguard: bool = True
-    smallest_step: float = 1e-4
 
-    def solve(
-        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
-    ) -> Solution:
+    def sweep_of(self, problem: Problem, start: Posterior, walk: Walk) -> Step:
         sample = pair_sample(problem, "Damped")
         sizes, size = start.n_clusters * sample.n_modes, problem.cells[0].features.size
         backend = chosen(self.backend, lambda: Work(sample.n_rows, sample.shape, sizes, size, USUAL_SWEEPS))
-        walk = Walk(self.seed)
-
-        def total(objective: Objective, factor: float) -> float:
-            return factor * objective.betas[0] * objective.losses[0] + objective.information[0]
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             posterior = walk.shaken(problem, posterior, factor, self.schedule.noise)
             before = problem.objective(posterior)
-            with np.errstate(divide="ignore"):
-                log_mass = np.log(posterior.mass[0])
-            target = log_mass - factor * problem.betas[0] * gradient(posterior, sample, backend)
-            moved = walk.move(
-                posterior.assign[0],
-                target,
-                lambda q: answered(problem, replace(posterior, assign=(q,)), backend),
-                lambda after: not self.safeguard or total(after, factor) < total(before, factor),
-                self.smallest_step,
-            )
-            return moved or (posterior, before)
+            cost = factor * problem.betas[0] * gradient(posterior, sample, backend)
+            below = objective_at(before, factor) if self.safeguard else np.inf
+            return walk.move(posterior, before, cost, lambda q: answered(problem, q, backend), below, factor)
 
-        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, walk.memory)
+        return sweep
 
 
 @dataclass(frozen=True)
@@ -445,7 +458,7 @@ def codes_edges(problem: Problem) -> bool:
 
 
 def cluster_sizes(labels: Ints, k: int, weights: Floats | None = None) -> Floats:
-    """Nodes of each cluster, or the sums of their weights, shape (k,)."""
+    """The number of nodes per cluster, or the sum of their weights, shape (k,)."""
     return np.bincount(labels, weights, minlength=k).astype(np.float64)
 
 
@@ -527,7 +540,7 @@ def _absent_gradient(assign: Floats, cost: Floats, d: int, directed: bool) -> Fl
 
 
 @dataclass(frozen=True)
-class Iclust(GraphSolver):
+class Iclust(SoftSolver):
     """Maximise ⟨s⟩ − T Ī, ⟨s⟩ = Σ_c qbar(c) Σ_{x,y} q(x|c) q(y|c) w_xy, with T = 1/β of the problem.
 
     q(c|x) ∝ qbar(c) exp{β [2 s(c; x) − s(c)]}, all nodes at once, damped in the log domain and halved
@@ -538,34 +551,27 @@ class Iclust(GraphSolver):
     """
 
     redundant: ClassVar[bool] = False
-    smallest_step: float = 1e-4
+    schedule: Schedule = field(default_factory=Constant)
+
+    def sweep_of(self, problem: Problem, start: Posterior, walk: Walk) -> Step:
+        weights, rest = similarity(pair_sample(problem, "Iclust", positions=2))
+
+        def valued(posterior: Posterior) -> tuple[Posterior, Objective]:
+            q = posterior.assign[0]
+            loss = -len(q) * float(mean_similarity(q, weights, rest))
+            return posterior, Objective((loss,), information_terms(posterior), problem.betas)
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            before = valued(posterior)[1]
+            cost = -factor * problem.betas[0] * _gradient(posterior.assign[0], weights, rest)
+            return walk.move(posterior, before, cost, valued, objective_at(before, factor), factor)
+
+        return sweep
 
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
-        sample = pair_sample(problem, "Iclust", positions=2)
-        weights, rest = similarity(sample)
-        beta, walk = problem.betas[0], Walk(self.seed)
-
-        def objective(posterior: Posterior) -> Objective:
-            q = posterior.assign[0]
-            return Objective(
-                (-len(q) * float(mean_similarity(q, weights, rest)),), information_terms(posterior), (beta,)
-            )
-
-        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-            q, before = posterior.assign[0], objective(posterior)
-            with np.errstate(divide="ignore"):
-                target = np.log(posterior.mass[0]) + beta * _gradient(q, weights, rest)
-
-            def attempt(q: Floats) -> tuple[Posterior, Objective]:
-                moved = replace(posterior, assign=(q,))
-                return moved, objective(moved)
-
-            moved = walk.move(q, target, attempt, lambda after: after.total < before.total, self.smallest_step)
-            return moved or (posterior, before)
-
-        solution = fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint, walk.memory)
+        solution = super().solve(problem, start, report, checkpoint)
         return replace(solution, posterior=answered(problem, solution.posterior)[0])
 
 
@@ -573,8 +579,7 @@ def similarity(sample: PairSample) -> tuple[sparse.csr_array, float]:
     """Weights of the listed pairs less that of all others, symmetric, and the weight of the others."""
     pairs = weighted_pairs(sample)
     rest = 0.0 if sample.complete else float(pairs.values.mean())
-    n = sample.n_nodes
-    return sparse.csr_array((pairs.values - rest, pairs.others, pairs.indptr), shape=(n, n)), rest
+    return pairs.matrix(less=rest), rest
 
 
 def mean_similarity(assign: Floats, weights: sparse.csr_array, rest: float = 0.0) -> float:
@@ -611,8 +616,8 @@ def make_solver(solver: object, max_iter: int, seed: int, positions: int) -> Gra
     """A solver by name, with so many sweeps at most, or as it is; of hyperedges one that takes them."""
     if isinstance(solver, GraphSolver):
         made = replace(solver, seed=seed)
-        if isinstance(made, NodeWise | Damped):
-            made = replace(made, schedule=make_schedule(made.schedule))
+        if isinstance(made, SoftSolver):
+            checked_schedule(made.schedule)
     else:
         one_of("solver", solver, SOLVERS, ", or give a solver")
         made = replace(SOLVERS[str(solver)], max_iter=max_iter, seed=seed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.special import softmax
 
 from gingham.arrays import Floats, Ints
@@ -38,9 +37,8 @@ class Beliefs:
     @classmethod
     def of(cls, sample: PairSample, assign: Floats) -> Beliefs:
         """From the measured pairs and the clusters of a model."""
-        pairs, n = weighted_pairs(sample), sample.n_nodes
-        weights = sparse.csr_array((pairs.values, pairs.others, pairs.indptr), shape=(n, n))
-        met = sparse.csr_array((np.ones_like(pairs.values), pairs.others, pairs.indptr), shape=(n, n))
+        pairs = weighted_pairs(sample)
+        weights, met = pairs.matrix(), pairs._replace(values=np.ones_like(pairs.values)).matrix()
         count, total = assign.T @ (met @ assign), assign.T @ (weights @ assign)
         mean, variance = float(pairs.values.mean()), float(pairs.values.var())
         g = (total + mean) / (count + 1.0)  # a block is like all pairs until it has some
@@ -79,7 +77,7 @@ def suggest(sample: PairSample, assign: Floats, n_pairs: int, rng: np.random.Gen
     """
     if sample.complete or sample.directed or sample.n_modes > 2:
         raise GinghamError(
-            "suggest_pairs is for undirected graphs of which some pairs were measured (fit with pairs='listed')."
+            "suggest_pairs needs an undirected graph of which only some pairs were measured: fit with pairs='listed'."
         )
     n = sample.n_nodes
     free = n * (n - 1) // 2 - sample.n_rows

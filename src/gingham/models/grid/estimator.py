@@ -22,7 +22,7 @@ from gingham.data.partitioned import PartitionedTable
 from gingham.data.sample import Coded, few_values, joined_ids, sample_kind
 from gingham.data.sources import opened
 from gingham.engine.place import USUAL_SWEEPS, Work
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, positive_integer
 from gingham.fitting.certified import Certified
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
@@ -59,6 +59,7 @@ from gingham.models.grid.offsets import (
     rest_cell,
     rest_problem,
 )
+from gingham.models.listed import Listed
 from gingham.selection.auto import FACTORS, Beta, Pilot, Selection, choose_beta, explained, merge_and_settle
 from gingham.summary.values import Refit
 
@@ -77,7 +78,7 @@ N_PASSES = (
 
 
 class Task(NamedTuple):
-    """What a fit sets out to do: the problem, its starts, and who improves them."""
+    """What a fit sets out to do: the problem, its starts, and the solver that improves them."""
 
     problem: Problem
     n_clusters: tuple[int, ...]
@@ -89,11 +90,9 @@ class Task(NamedTuple):
     start: Start
     rng: np.random.Generator
 
-    def begin(self, rng: np.random.Generator) -> Posterior:
-        return make_start(self.start, self.problem, self.n_clusters, rng)
-
     def solve(self, restart: Restart) -> Solution:
-        return self.finder.solve(self.problem, self.begin(restart.rng), restart.report, restart.checkpoint)
+        begun = make_start(self.start, self.problem, self.n_clusters, restart.rng)
+        return self.finder.solve(self.problem, begun, restart.report, restart.checkpoint)
 
 
 class GridFit(GridPredictor, GridModel, Persistent):
@@ -113,11 +112,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
     objective: str
     random_state: Seed
     solver: str | Projection | Sweep = "projection"
-
-    @property
-    def _offsets(self) -> bool | str:
-        """Whether effects of items are added; only the regressor has the parameter."""
-        return getattr(self, "offsets", False)
+    offsets: bool | str = False  # only the regressor has the parameter
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
@@ -180,7 +175,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
                 "Partitions are fitted with solver='projection' and objective='tradeoff' only; this model asks for "
                 f"solver={self.solver!r} and objective={self.objective!r}."
             )
-        if self._offsets is True:
+        if self.offsets is True:
             raise GinghamError("Partitions are fitted without offsets: leave offsets='auto' or set offsets=False.")
         checkpoint = checkpoint.bound_to(self, table.names)
         from gingham.models.grid.partitions import ScatteredProjection, few_rows, problem_of, read, sample_of_few
@@ -191,7 +186,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
             start, schedule, n_init = self.start, solver.schedule, self.n_init
             tried: tuple[tuple[float, float], ...] = ()
             if isinstance(start, str) and isinstance(self.n_clusters, str):
-                own = {} if self._offsets is False else {"offsets": False}
+                own = {} if self.offsets is False else {"offsets": False}
                 pilot = clone(self).set_params(**own).fit(*few_rows(rows, table, PILOT, self._seed()))
                 if pilot.interrupted_:  # half a pilot must not choose
                     raise KeyboardInterrupt
@@ -224,7 +219,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
         own: dict[str, Any] = {"n_clusters": self.n_clusters_, "beta": self.beta_}
-        if self._offsets is not False:
+        if self.offsets is not False:
             own["offsets"] = self.posterior_.offsets is not None
         start = self.start if isinstance(self.start, str) else "spectral"
         model = clone(self).set_params(**own, start=start)
@@ -268,21 +263,33 @@ class GridFit(GridPredictor, GridModel, Persistent):
     def _fit(
         self, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Self:
+        """One descent; with offsets, boards of what they leave over and offsets given the board, in turn."""
         plan, why = self._plan_offsets(sample, cell)
-        if plan is None:
-            task = self._task(sample, cell, checkpoint)
-            self._end(task, self._best_of(task, callback, checkpoint), callback, checkpoint)
-        else:
-            self._fit_with_offsets(plan, sample, cell, callback, checkpoint)
+        offsets, left, stage, first = None, sample, checkpoint, self.max_iter
+        if plan is not None:
+            offsets = averages(sample, cell, plan.shrink, range_of(sample, cell))
+            problem, stage = rest_problem(sample, offsets, 1.0), checkpoint.stage("first board")
+            left, cell = problem.samples[0], problem.cells[0]
+            first = min(self.max_iter, FIRST_SWEEPS + SETTLE)
+        task = self._task(left, cell, stage, board=plan)
+        begun = task._replace(finder=replace(task.finder, max_iter=first))
+        solution = best_of(
+            begun.solve, self.n_init, task.rng, max_iter=self.max_iter, callback=callback, checkpoint=stage,
+            one_core=task.finder.one_core,
+        )  # fmt: skip
+        for number in range(0 if plan is None or plan.alone else ROUNDS):
+            if offsets is None or solution.interrupted:
+                break
+            offsets, problem, start = next_round(sample, solution.posterior, offsets, task.beta)
+            task = task._replace(problem=problem)
+            settling = self._settling(self.max_iter if number == ROUNDS - 1 else NEXT_SWEEPS)
+            solution = best_from(settling, problem, start, callback, checkpoint.stage(f"board {number + 2}"))
+        self._end(task, solution, callback, checkpoint)
+        if offsets is not None:
+            self.posterior_ = replace(self.posterior_, offsets=offsets)
         if why:
             self.selection_ = replace(self.selection_, reason=f"{self.selection_.reason[:-1]}; {why}.")
         return self
-
-    def _best_of(self, task: Task, callback: Callback | None, checkpoint: Checkpoint) -> Solution:
-        return best_of(
-            task.solve, self.n_init, task.rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint,
-            one_core=task.finder.one_core,
-        )  # fmt: skip
 
     def _fit_together(
         self, members: Sequence[Self], X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None
@@ -312,7 +319,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
                 X, y, sample_weight
             )  # it remembers the columns; the observations are the same for all
             tasks.append(member._task(sample, cell))
-        starts = [own.begin(own.rng.spawn(1)[0]) for own in tasks]
+        starts = [make_start(own.start, own.problem, own.n_clusters, own.rng.spawn(1)[0]) for own in tasks]
         solutions = solve_together(task.problem, starts, solver.schedule, solver.tol, solver.max_iter, solver.dtype)
         for member, own, solution in zip(members, tasks, solutions):
             member._end(own, solution)
@@ -320,40 +327,21 @@ class GridFit(GridPredictor, GridModel, Persistent):
 
     def _plan_offsets(self, sample: Sample, cell: CellModel) -> tuple[Plan | None, str]:
         """Whether the fit adds effects of items to its board, and why; nothing is said where nothing was compared."""
-        if not (isinstance(self._offsets, bool) or named_auto(self._offsets)):
-            raise GinghamError(f"offsets={self._offsets!r} is unknown; choose True, False or 'auto'.")
-        wanted = self._offsets is True
+        if not (isinstance(self.offsets, bool) or named_auto(self.offsets)):
+            raise GinghamError(f"offsets={self.offsets!r} is unknown; choose True, False or 'auto'.")
+        wanted = self.offsets is True
         if wanted and self.objective != "tradeoff":
             raise GinghamError(
                 f"objective={self.objective!r} minimises a certificate on the rows of the fit, and offsets have none: "
                 "use offsets=False, or objective='tradeoff' and a certificate by holdout."
             )
         possible = self.objective == "tradeoff" and cell.of_rest(np.zeros(1)) is not None and sample.n_modes > 1
-        if not wanted and (not possible or self._offsets is False):
+        if not wanted and (not possible or self.offsets is False):
             return None, ""
         rest_cell(cell, np.zeros(1))  # refuses losses that offsets do not go with
         sizes = expand_clusters(self.n_clusters, sample.shape, sample.n_observations)
         few = sample.few(PILOT, self._generator())
         return plan_offsets(few, cell, sizes, named_auto(self.n_clusters), self._projection(), wanted)
-
-    def _fit_with_offsets(
-        self, plan: Plan, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint
-    ) -> None:
-        """Alternate: the board of what offsets leave over, offsets given the board."""
-        offsets = averages(sample, cell, plan.shrink, range_of(sample, cell))
-        problem, first = rest_problem(sample, offsets, 1.0), checkpoint.stage("first board")
-        task = self._task(problem.samples[0], problem.cells[0], first, board=plan)
-        begun = task._replace(finder=replace(task.finder, max_iter=min(self.max_iter, FIRST_SWEEPS + SETTLE)))
-        solution = self._best_of(begun, callback, first)
-        for number in range(0 if plan.alone else ROUNDS):
-            if solution.interrupted:
-                break
-            offsets, problem, start = next_round(sample, solution.posterior, offsets, task.beta)
-            task = task._replace(problem=problem)
-            settling = self._settling(self.max_iter if number == ROUNDS - 1 else NEXT_SWEEPS)
-            solution = best_from(settling, problem, start, callback, checkpoint.stage(f"board {number + 2}"))
-        self._end(task, solution, callback, checkpoint)
-        self.posterior_ = replace(self.posterior_, offsets=offsets)
 
     def _task(
         self, sample: Sample, cell: CellModel, checkpoint: Checkpoint = NO_CHECKPOINT, board: Plan | None = None
@@ -361,8 +349,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
         """All that is decided before the first sweep; ``board`` is the plan where the sample is what offsets leave."""
         if self.objective not in OBJECTIVES:
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
-        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise GinghamError(f"n_init={self.n_init!r} must be an integer ≥ 1.")
+        positive_integer("n_init", self.n_init)  # before β is chosen, which takes a while
         solver = self._projection()
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_observations)
         if board is not None and named_auto(self.n_clusters):
@@ -451,7 +438,7 @@ class GridFit(GridPredictor, GridModel, Persistent):
     def _fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
         """Models fitted at falling β, each started where the last one ended, and the observations, read once."""
         # Along a path certificates are compared, which offsets do not have on the rows of the fit.
-        alike = {"offsets": False} if named_auto(self._offsets) else {}
+        alike = {"offsets": False} if named_auto(self.offsets) else {}
         model = clone(self).set_params(beta=betas[0], **alike)
         sample, cell = model._tuples(X, y, None)
         yield model._fit(sample, cell, None), sample
@@ -509,23 +496,15 @@ class GridFit(GridPredictor, GridModel, Persistent):
         if not hasattr(self, "posterior_"):
             self._classes = classes
             self.fit(X, y, sample_weight)
-            columns, labels, weights = self._labelled_rows(X, y, sample_weight)
-            self._seen = [(columns.columns, labels, weights)]
+            self._seen = self._plain_rows(X, y, sample_weight)
             return self
         self.fold_in(X, y, sample_weight)
         if not hasattr(self, "_seen"):
             return self
-        columns, labels, weights = self._labelled_rows(X, y, sample_weight, reset=False)
-        self._seen.append((columns.columns, labels, weights))
-        posterior = self.posterior_
-        counts = [np.ones(len(part[1])) if part[2] is None else part[2] for part in self._seen]
-        sample = Sample.of(
-            [np.concatenate(parts) for parts in zip(*(part[0] for part in self._seen))],
-            np.concatenate([part[1] for part in self._seen]),
-            None if all(part[2] is None for part in self._seen) else np.concatenate(counts),
-            modes=posterior.structure.columns(),
-            alphabet=getattr(posterior.label_cell(), "alphabet", None),
-        )
+        self._seen = self._seen.with_rows(self._plain_rows(X, y, sample_weight))
+        posterior, rows = self.posterior_, self._seen
+        alphabet = getattr(posterior.label_cell(), "alphabet", None)
+        sample = Sample.of(rows.ids, rows.labels, rows.weights, modes=posterior.structure.columns(), alphabet=alphabet)
         board, offsets = replace(posterior, offsets=None), posterior.offsets
         if offsets is not None:
             offsets = next_round(sample, board, offsets, self.beta_)[0]
@@ -535,6 +514,11 @@ class GridFit(GridPredictor, GridModel, Persistent):
         self.posterior_ = replace(self.posterior_, offsets=offsets)
         self._summary = None  # all items may have moved
         return self
+
+    def _plain_rows(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Listed:
+        """Rows that a growing table keeps; those of weight 0 are left out."""
+        columns, labels, weights = self._labelled_rows(X, y, sample_weight, reset=False)
+        return Listed(columns.columns, columns.names, labels, weights)
 
 
 @dataclass(eq=False, repr=False)

@@ -24,10 +24,10 @@ from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.starts import make_start, with_best_answers
 from gingham.selection.auto import (
-    FEWEST,
     average,
     beta_of_item_means,
     clearly_worse,
+    divided,
     merge_and_settle,
     prediction_losses,
     tenths,
@@ -156,39 +156,43 @@ def plan_offsets(
     ``found`` says that the sizes are only where a search for them begins, ``wanted`` that offsets were asked for.
     """
     part = tenths(sample)
-    held = part == 0
-    if sample.n_rows < FEWEST or not bool(held.any()) or bool(held.all()):
+    parts = divided(sample, part == 0)
+    if parts is None:
         few = "too few observations to hold any out"
         return (Plan(BOARD_SHRINKS[0], False), f"offsets as asked; {few}") if wanted else (None, f"no offsets: {few}")
-    seen, rest = sample.take(~held), sample.take(held)
+    seen, rest = parts
     quick = replace(solver, schedule=Down(n_steps=FIRST_SWEEPS - NEXT_SWEEPS), max_iter=FIRST_SWEEPS)
     trial = Trial(seen, found, quick)
     bounds, n = range_of(sample, cell), f"{rest.n_rows:,} held-out observations"
 
-    def tried(posterior: Posterior) -> tuple[float, Floats, Posterior]:
-        losses = prediction_losses(posterior, rest.codes, rest)
-        return average(losses, rest.weights), losses, posterior
+    def tried(posterior: Posterior) -> tuple[float, Floats, float]:
+        losses = prediction_losses(posterior, rest)
+        return (
+            average(losses, rest.weights),
+            losses,
+            SHRINKS[0] if posterior.offsets is None else posterior.offsets.shrink,
+        )
 
     best = min((tried(alone(seen, averages(seen, cell, shrink, bounds))) for shrink in SHRINKS), key=lambda one: one[0])
-    by_itself, plan = best[0], Plan(shrink_of(best[2]), True)
+    by_itself, plan = best[0], Plan(best[2], True)
     if prod(sizes) > 1:
         start = board_sizes(sizes) if found else sizes
         boards = (trial.with_offsets(averages(seen, cell, shrink, bounds), start) for shrink in BOARD_SHRINKS)
         board = min(map(tried, boards), key=lambda one: one[0])
-        excess, weights = [best[1] - board[1]], [rest.weights]
-        better = not found or clearly_worse(excess[0], weights[0])
+        better = not found or clearly_worse(best[1] - board[1], rest.weights)
         if not better and sample.n_rows <= FEW_ROWS and board[0] < best[0]:
             # One tenth of few observations misses boards that are there: two more are asked.
+            excess, weights = [best[1] - board[1]], [rest.weights]
             for known, asked in ((sample.take(part != k), sample.take(part == k)) for k in (1, 2)):
-                apart, beside = (averages(known, cell, shrink_of(one[2]), bounds) for one in (best, board))
+                apart, beside = (averages(known, cell, one[2], bounds) for one in (best, board))
                 again = alone(known, apart), trial._replace(sample=known).with_offsets(beside, start)
-                losses = [prediction_losses(posterior, asked.codes, asked) for posterior in again]
+                losses = [prediction_losses(posterior, asked) for posterior in again]
                 excess.append(losses[0] - losses[1])
                 weights.append(asked.weights)
-            counts = None if rest.weights is None else joined([w for w in weights if w is not None])
+            counts = None if weights[0] is None else joined([w for w in weights if w is not None])
             better = clearly_worse(joined(excess), counts)
         if better:
-            best, plan = board, Plan(shrink_of(board[2]), False)
+            best, plan = board, Plan(board[2], False)
     said = f"loss {best[0]:.4g} on {n}, {by_itself:.4g} with offsets alone"
     if wanted:
         return plan, f"offsets as asked ({said})"
@@ -200,10 +204,6 @@ def plan_offsets(
 
 def joined(parts: Sequence[Floats]) -> Floats:
     return namespace(parts[0]).concatenate(parts)
-
-
-def shrink_of(posterior: Posterior) -> float:
-    return SHRINKS[0] if posterior.offsets is None else posterior.offsets.shrink
 
 
 def board_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

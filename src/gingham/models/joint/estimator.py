@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells import make_cell, needs_alphabet
 from gingham.cells.losses import Loss, cell_state
+from gingham.certificates.bounds import checked_delta
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
-from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
@@ -36,6 +36,7 @@ from gingham.models.base import (
     named_auto,
     observed_of,
     predicted_by,
+    renumbered,
     warn_of_unseen,
 )
 from gingham.models.joint.cold_start import place_cold
@@ -192,18 +193,14 @@ class JointCoClustering(Persistent):
         }
         model = clone(self).set_params(n_clusters=sizes)
         model.fit({**relations, first: tuple(rows)})
-        labels = []
-        for mode, own, mine in zip(
-            self.posterior_.structure.modes, model.posterior_.structure.modes, model.posterior_.labels
-        ):
-            found = np.zeros(mode.n_items, dtype=np.int64)  # an item that was not seen goes anywhere
-            found[mode.encode(own.items)] = mine
-            labels.append(found)
+        theirs = model.posterior_
+        clusters = zip(self.posterior_.structure.modes, theirs.structure.modes, theirs.labels)
+        labels = tuple(renumbered(mode, own, mine) for mode, own, mine in clusters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenItemsWarning)
             if self.posterior_.cells[0].ordered:
-                return Refit(tuple(labels), model.predict(first, held))
-            return Refit(tuple(labels), model.predict_distribution(first, held))
+                return Refit(labels, model.predict(first, held))
+            return Refit(labels, model.predict_distribution(first, held))
 
     def _problem(self, relations: Mapping[Relation, Any]) -> tuple[Problem, tuple[int, ...]]:
         """What is minimised, and the number of clusters of every mode."""

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Bools, Floats, Ints
 from gingham.engine.files import by_blocks, gathered, room
 from gingham.lazy import lazy_module
+from gingham.models.layers.positions import PositionPlan, Positions, Prior
 from gingham.models.layers.problem import BASKET, ChainState, LayerPlan, LayerProblem, inner_cuts
 from gingham.storage import State
 
@@ -41,6 +42,20 @@ class Order:
     from_last: Ints  # each row's position in the previous order: of the mode before, or (mode 0) of the last mode
 
 
+class PositionRows(NamedTuple):
+    """The rows of the positions of a mode's items, in the order of the mode."""
+
+    indptr: Ints  # (n_positions + 1,) int64
+    rows: Ints  # (N,) uint32, those of each position together
+    others: Ints  # (N,) uint32, the positions of the other mode that they meet
+
+    @classmethod
+    def of(cls, own: Ints, others: Ints, n: int) -> PositionRows:
+        rows = np.argsort(own, kind="stable").astype(np.uint32)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=n))])
+        return cls(indptr.astype(np.int64), rows, gathered(others, rows, np.uint32))
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The rows of a problem in the orders that chains need, shared by all chains."""
@@ -48,6 +63,7 @@ class Layout:
     orders: tuple[Order, ...]
     widths: tuple[int, ...]  # of each layer's tables: its number of target clusters, padded to a multiple of four
     label_codes: Ints  # (N,) uint8, empty for the gaussian likelihood
+    positions: dict[int, PositionRows]  # of both modes that have positions
 
     @classmethod
     def of(cls, problem: LayerProblem) -> Layout:
@@ -72,7 +88,14 @@ class Layout:
             )
         label_codes = problem.label_codes
         marks = by_blocks(lambda at: label_codes[at].astype(np.uint8), len(label_codes), label_codes)
-        return cls(tuple(orders), tuple(padded(layer.n_target_clusters) for layer in problem.layers), marks)
+        widths, plan, met = tuple(padded(layer.n_target_clusters) for layer in problem.layers), problem.positions, {}
+        if plan is not None:
+            source, target = problem.position_codes
+            n_source, n_target = problem.n_items[plan.source] * plan.n_periods, problem.n_items[plan.target]
+            here, there = rows[plan.source], rows[plan.target]
+            met[plan.source] = PositionRows.of(source[here], target[here], n_source)
+            met[plan.target] = PositionRows.of(target[there], source[there], n_target)
+        return cls(tuple(orders), widths, marks, met)
 
     def begin(self, problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> Chain:
         """A chain on these rows; the problem may have other phases of its time windows."""
@@ -114,13 +137,8 @@ class Chain:
             self.none if basket.is_itself else basket.contents(labels, padded(layer.n_token_clusters))
             for basket, labels, layer in zip(baskets, state.tokens, problem.layers)
         ]
-        # Padded to the width of the tables; the state's cells are views of them.
-        self.cells = [np.zeros((padded(len(g)), padded(g.shape[1])), dtype=np.float32) for g in state.cells]
-        for padding, cells in zip(self.cells, state.cells):
-            padding[: len(cells), : cells.shape[1]] = cells
+        self._load_cells(state)
         sizes = [problem.n_items[layer.source] * w for layer, w in zip(problem.layers, self.layout.widths)]
-        for t, (padding, cells) in enumerate(zip(self.cells, state.cells)):
-            state.cells[t] = padding[: len(cells), : cells.shape[1]]
         most = [max(map(len, labels), default=0) for labels in (state.targets, state.tokens)]
         self.uniforms = [np.empty(size, dtype=np.float32) for size in (*most, problem.n_rows)]
         self.table, self.stats, self.work = np.zeros((3, 2 * max(sizes, default=0)), dtype=np.float32)
@@ -129,6 +147,13 @@ class Chain:
             lambda rows: (latent[rows] - self.effect(rows)).astype(np.float32), problem.n_rows, problem.codes
         )
         self.spare: Floats = room(problem.n_rows, np.float32, problem.codes)
+
+    def _load_cells(self, state: ChainState) -> None:
+        """Cells padded to the width of the tables; the state's cells are views of them."""
+        self.cells = [np.zeros((padded(len(g)), padded(g.shape[1])), dtype=np.float32) for g in state.cells]
+        for t, (padding, cells) in enumerate(zip(self.cells, state.cells)):
+            padding[: len(cells), : cells.shape[1]] = cells
+            state.cells[t] = padding[: len(cells), : cells.shape[1]]
 
     # checkpoints
 
@@ -168,15 +193,26 @@ class Chain:
             else:
                 pull = basket.scale[:, None] * (self.contents[t] @ self.cells[t])
             f += pull[codes[layer.source], state.targets[t][codes[layer.target]]]
+        if (points := state.positions) is not None:
+            source, target = (code[rows] for code in problem.position_codes)
+            kernel.add_products((points.sources, source), (points.targets, target), f)
         return f
 
-    def count_rows(self, weights: Floats | None) -> None:
-        """Use these weights from now on, (N,) in the order of the problem; 0 for rows that do not count."""
+    def draw(self) -> ChainState:
+        """The whole present draw."""
+        return self.state
+
+    def leave_out(self, held: Bools | None) -> None:
+        """Draw without some rows from now on, (N,) marks in the order of the problem; with all where it is None."""
+        self.left_out = np.zeros(0, dtype=np.int64) if held is None else np.flatnonzero(held)
+        self._count_rows(self.problem.weights if held is None else np.where(held, 0.0, self.problem.counts))
+
+    def _count_rows(self, weights: Floats | None) -> None:
         self.layout = self.layout.with_weights(self.problem, weights)
 
-    def effects(self, rows: Ints) -> Floats:
-        """f of some rows, between sweeps."""
-        return (self.state.latent[rows] - self.residual[rows]).astype(np.float64)
+    def effects(self) -> Floats:
+        """f of the rows that are left out, between sweeps."""
+        return (self.state.latent[self.left_out] - self.residual[self.left_out]).astype(np.float64)
 
     def add_below(self, effects: Floats, below: Floats) -> None:
         """Add P(y ≤ value) of rows with these effects to ``below``, (rows, K − 1)."""
@@ -192,19 +228,22 @@ class Chain:
     def sweep(self, adapt: bool = False) -> None:
         """Draw everything once; with ``adapt``, adjust the step sizes of the cut points to their acceptance rates."""
         problem, state = self.problem, self.state
-        if state.draws_layers and problem.label_values is not None:
+        if state.draws_latent and problem.label_values is not None:
             self._draw_cuts(adapt)
             self._draw_latent()
         for mode in range(problem.n_modes):
             if mode:
                 self._reorder(mode)
-            self._draw_offsets(mode)
+            if not self._has_points(mode):
+                self._draw_offsets(mode)
             if mode == 0:
                 for window in range(len(problem.windows)):
                     self._draw_offsets(problem.n_modes + window)
                 self._draw_mean()
             if state.draws_layers:
                 self._draw_layers(mode)
+                if problem.positions is not None and state.positions is not None:
+                    self._draw_positions(mode, problem.positions, state.positions)
         if problem.n_modes > 1:
             self._reorder(0)
         state.end_sweep(self._mean_square())
@@ -225,14 +264,13 @@ class Chain:
         precisions = 1.0 / state.noise, 1.0 / state.offset_variances[kind]
         normals = self.rng.standard_normal(len(offsets), dtype=np.float32)
         kernel.draw_offsets(ends, self.residual, order.weights, *precisions, normals, offsets)
-        state.offset_variances[kind] = self._variance(
-            offsets, problem.priors.offset_weight, problem.offset_variance(kind)
-        )
+        squares = float(np.square(offsets, dtype=np.float64).sum())  # not by BLAS, which would start threads of its own
+        self._draw_offset_variance(kind, squares, len(offsets))
 
-    def _variance(self, values: Floats, weight: float, scale: float) -> float:
-        """v ~ (weight·scale + Σ values²)/χ²(weight + n)."""
-        squares = float(np.square(values, dtype=np.float64).sum())  # not by BLAS, which would start threads of its own
-        return (weight * scale + squares) / float(self.rng.chisquare(weight + values.size))
+    def _draw_offset_variance(self, kind: int, squares: float, n: int) -> None:
+        """v ~ (weight·scale + Σ b²)/χ²(weight + n)."""
+        weight, scale = self.problem.priors.offset_weight, self.problem.offset_variance(kind)
+        self.state.offset_variances[kind] = (weight * scale + squares) / float(self.rng.chisquare(weight + n))
 
     def _draw_mean(self) -> None:
         problem, state = self.problem, self.state
@@ -241,8 +279,12 @@ class Chain:
         precision = count / state.noise + prior
         centre = ((total + count * state.mean) / state.noise + prior * problem.center) / precision
         new = float(centre + self.rng.standard_normal() / np.sqrt(precision))
-        self.residual -= np.float32(new - state.mean)
+        self._shift(new - state.mean)
         state.mean = new
+
+    def _shift(self, change: float) -> None:
+        """Take a change of the mean out of the residuals."""
+        self.residual -= np.float32(change)
 
     def _totals(self) -> tuple[float, float]:
         """Σ w and Σ w r of all rows."""
@@ -262,7 +304,7 @@ class Chain:
         if not mine:
             return
         shares, normals, freedom = self._random_numbers(mine)
-        precision, priors, residual = 1.0 / state.noise, problem.priors, self.residual
+        precision, residual = 1.0 / state.noise, self.residual
         weights, indptr, targets = order.weights, order.indptr, order.targets
         before: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
         source, sources, width = mine[0][1].source, order.sources[mine[0][1].source], widths[mine[0][0]]
@@ -286,10 +328,53 @@ class Chain:
                 normals[at, :, : layer.n_target_clusters, : layer.n_token_clusters], self.cells[t], self.work[:used],
             )  # fmt: skip
             before = labels
-            # v ~ (weight·scale + Σ G²)/χ²(weight + cells), as of offsets
-            prior = priors.cell_weight * priors.cell_variance * state.noise
-            state.cell_variances[t] = (prior + squares) / freedom[at]
+            self._draw_cell_variance(t, squares, freedom[at])
         finish_layers(targets, sources, residual, self.table, width, before)
+
+    def _has_points(self, mode: int) -> bool:
+        """Whether the offsets of a mode are drawn with the positions of its items."""
+        plan = self.problem.positions
+        return plan is not None and mode == plan.target and self.state.draws_layers
+
+    def _draw_positions(self, mode: int, plan: PositionPlan, points: Positions) -> None:
+        """Positions of a mode's items, and the offsets of targets, after what they depend on."""
+        state, rng = self.state, self.rng
+        if mode == plan.source:
+            prior = points.draw_sources_prior(self._present, state.noise, state.settled, rng)
+            points.sources = self._draw_points(mode, points.targets, prior, points.sources)
+        if mode == plan.target:
+            prior = points.draw_targets_prior(state.offsets[mode], state.noise, state.settled, rng)
+            ones: Floats = np.ones(len(points.sources), dtype=np.float32)
+            own = np.column_stack([state.offsets[mode], points.targets])
+            own = self._draw_points(mode, np.column_stack([ones, points.sources]), prior, own)
+            state.offsets[mode], points.targets = np.ascontiguousarray(own[:, 0]), np.ascontiguousarray(own[:, 1:])
+
+    @cached_property
+    def _present(self) -> Bools:
+        """The periods in which each source has rows, (n_sources, periods)."""
+        problem, plan = self.problem, self.problem.positions
+        n, periods = (0, 1) if plan is None else (problem.n_items[plan.source], plan.n_periods)
+        return np.bincount(problem.position_codes[0], minlength=n * periods).reshape(n, periods) > 0
+
+    def _draw_points(self, mode: int, features: Floats, prior: Prior, own: Floats) -> Floats:
+        rows, weights = self.layout.positions[mode], self.layout.orders[mode].weights
+        normals = self.rng.standard_normal(own.shape, dtype=np.float32)
+        kernel.draw_positions(
+            *rows, self.residual, weights, features, 1.0 / self.state.noise, *prior, normals, own
+        )  # fmt: skip
+        return own
+
+    def _draw_cell_variance(self, t: int, squares: float, chi2: float) -> None:
+        """v ~ (weight·scale + Σ G²)/χ²(weight + cells), as of offsets."""
+        priors = self.problem.priors
+        prior = priors.cell_weight * priors.cell_variance * self.state.noise
+        self.state.cell_variances[t] = (prior + squares) / chi2
+
+    def _label_counts(self, t: int) -> Sequence[Ints]:
+        """The numbers of targets and of tokens in each cluster of a layer."""
+        layer, state = self.problem.layers[t], self.state
+        sizes = layer.n_target_clusters, layer.n_token_clusters
+        return [np.bincount(own, minlength=m) for own, m in zip((state.targets[t], state.tokens[t]), sizes)]
 
     def _random_numbers(self, mine: Sequence[tuple[int, LayerPlan]]) -> tuple[Floats, Floats, list[float]]:
         """Random numbers of some layers except uniforms: one call per kind, because calls cost more than numbers.
@@ -300,10 +385,9 @@ class Chain:
         Dirichlet(1 + counts), padded with log shares of clusters that are never drawn; normals (layers, 2, target
         clusters, token clusters); χ² for the variance of the cells.
         """
-        state, rng = self.state, self.rng
+        rng = self.rng
         sizes = [(layer.n_target_clusters, layer.n_token_clusters) for _, layer in mine]
-        both = [(state.targets[t], state.tokens[t]) for t, _ in mine]
-        counts = [np.bincount(one, minlength=m) for pair, own in zip(both, sizes) for one, m in zip(pair, own)]
+        counts = [own for t, _ in mine for own in self._label_counts(t)]
         logs = np.log(rng.standard_gamma(np.concatenate(counts) + 1.0))
         most = max(max(own) for own in sizes)
         shares = np.full((len(mine), 2, padded(most)), LOWEST, dtype=np.float32)

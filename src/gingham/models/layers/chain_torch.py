@@ -32,6 +32,7 @@ from gingham.engine.project_torch import (
 )
 from gingham.models.layers.chain import Chain
 from gingham.models.layers.draws import LayerDraws, PredictionRows, with_unknown
+from gingham.models.layers.positions import PositionPlan, Positions, Prior
 from gingham.models.layers.problem import ITEM, Basket, ChainState, LayerPlan, LayerProblem
 from gingham.storage import State
 
@@ -65,6 +66,24 @@ class DeviceBasket:
 
 
 @dataclass(frozen=True, eq=False)
+class DevicePositions:
+    """The rows of the positions of a mode's items; see `gingham.models.layers.chain.PositionRows`."""
+
+    own: Tensor  # (N,) int64
+    others: Tensor  # (N,) int64
+    order: Tensor  # (N,) int64, rows of the same position together
+    ends: Tensor  # (n_positions + 1,)
+
+    @classmethod
+    def of(cls, own: Ints, others: Ints, n: int) -> DevicePositions:
+        code = to_device(own.astype(np.int64))
+        counts = torch.bincount(code, minlength=n)
+        order = torch.sort(code, stable=True).indices
+        ends = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        return cls(code, to_device(others.astype(np.int64)), order, ends)
+
+
+@dataclass(frozen=True, eq=False)
 class DeviceLayout:
     """The rows of a problem on the device, shared by all chains."""
 
@@ -74,6 +93,7 @@ class DeviceLayout:
     rows: dict[tuple[int, int], DeviceRows]  # grouped by the first mode, with the codes of the second and the row
     baskets: tuple[DeviceBasket | None, ...]
     label_codes: Tensor  # (N,) uint8, empty for the gaussian likelihood
+    positions: dict[int, DevicePositions]  # of both modes that have positions
 
     @classmethod
     def of(cls, problem: LayerProblem) -> DeviceLayout:
@@ -93,7 +113,13 @@ class DeviceLayout:
             for at, basket in enumerate(problem.baskets)
         )
         width = max([4, *(layer.n_target_clusters for layer in problem.layers)])
-        layout = cls(problem, width, codes, rows, baskets, to_device(problem.label_codes.astype(np.uint8)))
+        met, plan = {}, problem.positions
+        if plan is not None:
+            source, target = problem.position_codes
+            n_source, n_target = problem.n_items[plan.source] * plan.n_periods, problem.n_items[plan.target]
+            met[plan.source] = DevicePositions.of(source, target, n_source)
+            met[plan.target] = DevicePositions.of(target, source, n_target)
+        layout = cls(problem, width, codes, rows, baskets, to_device(problem.label_codes.astype(np.uint8)), met)
         if codes[0].is_cuda:
             torch.cuda.synchronize()  # chains read it on streams of their own
         return layout
@@ -132,7 +158,7 @@ class DeviceChain(Chain):
             self.held = [self._contents(t) for t in range(len(problem.layers))]
             self.latent = to_device(state.latent).float()
             self.residual: Tensor = (self.latent.double() - self._effect()).float()
-            self.count_rows(problem.weights)
+            self._count_rows(problem.weights)
 
     def _to_file(self) -> State:
         device = self._random.get_state().numpy()  # first: starting it may draw a number from the host's generator
@@ -161,7 +187,7 @@ class DeviceChain(Chain):
         every = torch.arange(layer.n_target_clusters, device=first.device)
         return (every < first) | (every >= first + layer.span)
 
-    def count_rows(self, weights: Floats | None) -> None:
+    def _count_rows(self, weights: Floats | None) -> None:
         with self._on_stream():
             self.weights = None if weights is None else to_device(weights).float()
             every = self.weights
@@ -171,9 +197,9 @@ class DeviceChain(Chain):
             ]
             self.sizes = sizes + [segment_sums(every, ends) for ends in self.ends]
 
-    def effects(self, rows: Ints) -> Floats:
+    def effects(self) -> Floats:
         with self._on_stream():
-            at = to_device(rows)
+            at = to_device(self.left_out)
             return (self.latent[at] - self.residual[at]).double().cpu().numpy()
 
     def add_below(self, effects: Floats, below: Floats) -> None:
@@ -211,6 +237,10 @@ class DeviceChain(Chain):
             f += torch.repeat_interleave(b, ends.diff())
         for t, layer in enumerate(problem.layers):
             add_pulls(f, codes[layer.source], codes[layer.target], self._pull(t), self.targets[t], 1.0)
+        plan, points = problem.positions, self.state.positions
+        if plan is not None and points is not None:
+            rows = self.layout.positions[plan.source]
+            add_products(f, (to_device(points.sources), rows.own), (to_device(points.targets), rows.others), 1.0)
         return f
 
     # one sweep
@@ -253,9 +283,7 @@ class DeviceChain(Chain):
         else:
             residual -= torch.repeat_interleave(change, self.ends[window].diff())
         self.offsets[kind] = new
-        weight, scale = problem.priors.offset_weight, problem.offset_variance(kind)
-        squares = float(new.double().square().sum())
-        state.offset_variances[kind] = (weight * scale + squares) / float(self.rng.chisquare(weight + len(new)))
+        self._draw_offset_variance(kind, float(new.double().square().sum()), len(new))
 
     def _totals(self) -> tuple[float, float]:
         residual, weights = self.residual, self.weights
@@ -269,12 +297,9 @@ class DeviceChain(Chain):
         if not mine:
             return
         shares, normals, freedom = self._random_numbers(mine)
-        priors = self.problem.priors
         for at, (t, layer) in enumerate(mine):
             self._draw_layer(t, layer, shares[at], normals[at])
-            squares = float(np.square(state.cells[t], dtype=np.float64).sum())
-            prior = priors.cell_weight * priors.cell_variance * state.noise
-            state.cell_variances[t] = (prior + squares) / freedom[at]
+            self._draw_cell_variance(t, float(np.square(state.cells[t], dtype=np.float64).sum()), freedom[at])
 
     def _draw_layer(self, t: int, layer: LayerPlan, shares: Floats, normals: Floats) -> None:
         """A layer's targets, cells, tokens and cells again."""
@@ -297,6 +322,34 @@ class DeviceChain(Chain):
         self._draw_tokens(t, stats, token_share, half)
         self._draw_cells(t, stats, normals[1])
         add_pulls(self.residual, source, target, self._pull(t), self.targets[t], -1.0)
+
+    def _draw_positions(self, mode: int, plan: PositionPlan, points: Positions) -> None:
+        super()._draw_positions(mode, plan, points)
+        if mode == plan.target:
+            self.offsets[mode] = to_device(self.state.offsets[mode])
+
+    def _draw_points(self, mode: int, features: Floats, prior: Prior, own: Floats) -> Floats:
+        rows, precision = self.layout.positions[mode], 1.0 / self.state.noise
+        met, old = to_device(np.ascontiguousarray(features)), to_device(np.ascontiguousarray(own))
+        n, d = own.shape
+        wanted = self.residual.clone()
+        add_products(wanted, (met, rows.others), (old, rows.own), 1.0)
+        columns = [column.index_select(0, rows.others)[rows.order] for column in met.T]
+        w = torch.ones_like(wanted) if self.weights is None else self.weights
+        w, wanted = w[rows.order], wanted[rows.order]
+        gram = torch.zeros(n, d, d, dtype=torch.float64, device=wanted.device)
+        right = torch.zeros(n, d, dtype=torch.float64, device=wanted.device)
+        for a in range(d):  # column by column: N numbers at a time
+            weighted = w * columns[a]
+            right[:, a] = segment_sums(weighted * wanted, rows.ends)
+            for b in range(a + 1):
+                gram[:, a, b] = gram[:, b, a] = segment_sums(weighted * columns[b], rows.ends)
+        lower = torch.linalg.cholesky(precision * gram + to_device(prior.precisions)[to_device(prior.labels)])
+        shift, normals = precision * right + to_device(prior.shift), self._normals(n * d).view(n, d).double()
+        z = torch.linalg.solve_triangular(lower, shift[:, :, None], upper=False) + normals[:, :, None]
+        drawn = torch.linalg.solve_triangular(lower.mT, z, upper=True)[:, :, 0].float()
+        add_products(self.residual, (met, rows.others), (drawn - old, rows.own), -1.0)
+        return np.array(drawn.cpu().numpy())
 
     def _draw_cells(self, t: int, stats: Tensor, normals: Floats) -> None:
         """Column c of G ~ N(A⁻¹h, A⁻¹), A = Σ_x n_xc p pᵀ/σ² + 1/τ, h = Σ_x S_xc p/σ², p = scale·contents."""
@@ -407,7 +460,8 @@ class DevicePredictionRows:
     """Rows to predict, on the device; see `PredictionRows.effect` and `LayerDraws.predictive`."""
 
     def __init__(self, draws: LayerDraws, rows: PredictionRows) -> None:
-        self.draws = draws
+        self.draws, self.rows = draws, rows
+        self.points = None if rows.points is None else tuple(to_device(at.astype(np.int64)) for at in rows.points)
         put = cache(lambda key: to_device(arrays[key]))  # layers share most arrays
         arrays = {id(a): a for layer in rows.layers for a in layer}
         self.codes = [to_device(code) for code in rows.codes]
@@ -430,6 +484,10 @@ class DevicePredictionRows:
             f += offsets.index_select(0, code % len(offsets))  # −1 is the last
         for t in range(len(self.layers)):
             f += self._pulled(s, t)
+        points = draws.points(s)
+        if points is not None and self.points is not None:
+            tables = to_device(np.ascontiguousarray(points.sources)), to_device(points.targets)
+            add_products(f, (tables[0], self.points[0]), (tables[1], self.points[1]), 1.0)
         return f
 
     def _pulled(self, s: int, t: int) -> Tensor:
@@ -477,10 +535,18 @@ class DevicePredictionRows:
                 offsets = to_device(np.append(draws.offsets_of(s, mode), np.float32(0)))
                 unknown = offsets.index_select(0, code % len(offsets)) == 0
                 spread += torch.where(unknown, float(draws.variances[s, mode]), 0.0)
+            if self.points is not None:
+                spread += to_device(self.rows.points_variance(draws, s))
             sd = spread.sqrt_()
             for k in range(cuts.shape[1]):
                 below[:, k] += torch.special.ndtr((float(cuts[s, k]) - f) / sd)
         return total.cpu().numpy(), below.cpu().numpy()
+
+
+def add_products(out: Tensor, left: tuple[Tensor, Tensor], right: tuple[Tensor, Tensor], sign: float) -> None:
+    """out[e] += sign · (a row of one table) · (a row of another)."""
+    for a, b in zip(left[0].T, right[0].T):
+        out += sign * a.index_select(0, left[1]) * b.index_select(0, right[1])
 
 
 def members(labels: Tensor, m: int) -> Tensor:

@@ -6,15 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
-from gingham.data import Sample
+from gingham.arrays import Bools, Floats, Ints
+from gingham.data import Mode, Sample
 from gingham.engine.files import gathered, room
 from gingham.errors import GinghamError
-from gingham.models.layers.problem import BASKET, ITEM, SIDE, Basket, LayerPlan, LayerProblem, Priors
+from gingham.models.layers.positions import PositionPlan
+from gingham.models.layers.problem import BASKET, ITEM, SIDE, Basket, LayerPlan, LayerProblem
 from gingham.models.layers.side import SideTokens
 from gingham.storage import savable
 
@@ -135,13 +136,27 @@ def n_chains_for(problem: LayerProblem, effort: Effort) -> int:
 MANY = 300_000  # rows from which on it is tested whether basket layers help
 OFTEN, ENOUGH = 200, 10_000  # rows per item, and in all, from which on items may have clusters of their own
 LONGER = 2  # chains with such layers settle late: they are so many times longer, and so many times fewer
-# Where labels are classes, chains end in different places, and their average is much better than each: more chains,
-# fewer sweeps (burn-in and all, of the default effort), half as many layers, four clusters of the other mode.
-MORE_CHAINS, CLASS_BURN_IN, CLASS_SWEEPS = 6, 0.5, 0.8
-OWN_CELLS = 0.2  # variance of their cells in units of the noise
-PERIODS = 8  # of time, in which targets have clusters of their own in some layers
-DIVIDED = 0.25  # share of these layers
-CLASS_WINDOW_ROWS = 4  # that the narrowest windows of time hold: a class says less than a number
+# Where labels are classes, positions take the place of such layers; chains end in different places, and their average
+# is better than each.
+COORDINATES, TARGET_CLUSTERS = 8, 12
+POSITION_CHAINS, POSITION_SWEEPS, POSITION_BURN_IN = 8, 100, 40
+POSITION_ROWS, MOST_PERIODS = 100, 32  # rows of a source in a period, on average
+
+
+class Observations(Protocol):
+    """What is asked of observations before a design is chosen, wherever they lie."""
+
+    @property
+    def modes(self) -> Sequence[Mode]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def n_modes(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_observations(self) -> float: ...
+    def of_items(self, mode: int, chosen: Bools) -> Sample: ...
 
 
 class Design(NamedTuple):
@@ -150,10 +165,11 @@ class Design(NamedTuple):
     effort: Effort
     item_clusters: tuple[int, ...]
     own_clusters: bool = False  # whether every item of one mode has a cluster of its own
+    positions: bool = False  # whether items have positions
     reason: str = ""
 
 
-def designs_for(sample: Sample, usual: Design, sizes_are_open: bool, classes: bool = False) -> list[Design]:
+def designs_for(sample: Observations, usual: Design, sizes_are_open: bool, classes: bool = False) -> list[Design]:
     """The designs that are worth a comparison, the usual one first.
 
     Basket layers take most of the time and say nothing where pairs were met by chance. This is tested where there are
@@ -161,26 +177,33 @@ def designs_for(sample: Sample, usual: Design, sizes_are_open: bool, classes: bo
 
     Where one mode has few items with many rows each, every item of it may have a cluster of its own, and the items of
     the other mode one of two clusters: such a layer is nearly a factor. There are as many of them as of item and basket
-    layers otherwise. They settle late, so they are not tried where a fast fit is wanted.
+    layers otherwise. They settle late, so they are not tried where a fast fit is wanted. Where labels are classes, the
+    items of both modes have positions instead.
     """
     found, effort, few = [usual], usual.effort, min(sample.shape)
     if sample.n_rows >= MANY:
         found.append(usual._replace(effort=effort._replace(basket=0), reason="basket layers did not help"))
-    often = sample.n_rows >= max(OFTEN * few, ENOUGH) and few <= MOST_CLUSTERS
+    often = sample.n_rows >= max(OFTEN * few, ENOUGH) and (classes or few <= MOST_CLUSTERS)
     fast = effort.n_chains < FEWEST_CHAINS
-    if sizes_are_open and sample.n_modes == 2 and often and few < max(sample.shape) and not fast:
-        mode = int(np.argmin(sample.shape))
-        other = CLUSTERS if classes else 2
-        clusters = (few, other) if mode == 0 else (other, few)
-        effort = effort._replace(item=effort.item + 2 * effort.basket, basket=0)
-        if classes:
-            effort = effort._replace(
-                item=-(-effort.item // 2), n_chains=effort.n_chains + MORE_CHAINS,
-                n_sweeps=round(CLASS_SWEEPS * effort.n_sweeps), burn_in=round(CLASS_BURN_IN * effort.n_sweeps),
-            )  # fmt: skip
-        name = sample.modes[mode].name
-        found.append(Design(effort, clusters, True, f"one cluster per item of {name!r} helped"))
-    return found
+    if not (sizes_are_open and sample.n_modes == 2 and often and few < max(sample.shape)) or fast:
+        return found
+    mode = int(np.argmin(sample.shape))
+    if classes:
+        effort = effort._replace(
+            item=0, basket=0, n_chains=POSITION_CHAINS, n_sweeps=POSITION_SWEEPS, burn_in=POSITION_BURN_IN
+        )
+        return [*found, usual._replace(effort=effort, positions=True, reason="positions of items helped")]
+    effort = effort._replace(item=effort.item + 2 * effort.basket, basket=0)
+    reason = f"one cluster per item of {sample.modes[mode].name!r} helped"
+    return [*found, Design(effort, (few, 2) if mode == 0 else (2, few), True, reason=reason)]
+
+
+def plan_positions(sample: Sample, times: Floats | None) -> PositionPlan:
+    """Positions of the items of two modes: of those with fewer items one per period of time."""
+    source = int(np.argmin(sample.shape))
+    n = min(MOST_PERIODS, sample.n_rows // (POSITION_ROWS * sample.shape[source]))
+    edges = () if times is None else np.unique(np.quantile(times, np.arange(1, n) / n)).tolist()
+    return PositionPlan(source, 1 - source, COORDINATES, TARGET_CLUSTERS, tuple(edges))
 
 
 # the problem of a design
@@ -194,13 +217,13 @@ def make_problem(
     effort: Effort,
     item_clusters: Sequence[int],
     layers: Sequence[LayerPlan] | None = None,
-    own_classes: bool = False,
+    positions: PositionPlan | None = None,
 ) -> LayerProblem:
     """Rows in the order of the first mode and of time, with the baskets and layers that make sense for them.
 
-    ``side`` has the tokens of modes; ``layers`` are those of an earlier fit that continues with more rows;
-    ``own_classes`` says that items have clusters of their own and labels are classes: cells may be large then, and
-    a quarter of the item layers has clusters for each period of time.
+    Sources that have a position per period have no offsets of time windows beside them.
+
+    ``side`` has the tokens of modes; ``layers`` are those of an earlier fit that continues with more rows.
     """
     if sample.labels is None:
         raise ValueError("layers need numeric labels")
@@ -227,10 +250,8 @@ def make_problem(
 
     if layers is None:
         layers = plan_layers(shape, side, effort, item_clusters, lambda p, q: len(basket_of(BASKET, p, q).tokens))
-        if own_classes and dated is not None:
-            layers = divided(layers, codes, dated)
     baskets = {layer.basket: basket_of(*layer.basket_key) for layer in layers}
-    widths = () if dated is None else window_widths(codes[0], dated, CLASS_WINDOW_ROWS if own_classes else 1)
+    widths = () if dated is None or positions is not None else window_widths(codes[0], dated)
     return LayerProblem(
         n_items=shape,
         codes=codes,
@@ -243,7 +264,7 @@ def make_problem(
         windows=widths,
         phases=(0.0,) * len(widths),
         origin=0.0 if dated is None else float(dated.min()),
-        priors=Priors(cell_variance=OWN_CELLS) if own_classes else Priors(),
+        positions=positions,
     ).with_labels(labels)
 
 
@@ -287,29 +308,10 @@ def plan_layers(
     return tuple(replace(plan, basket=keys.index(plan.basket_key)) for plan in plans)
 
 
-def divided(layers: Sequence[LayerPlan], codes: Ints, times: Floats) -> list[LayerPlan]:
-    """The last quarter of the layers with clusters for each period, where each of their targets was met at one time.
-
-    A source then has cells of its own for every period: senators, say, whose votes change over the years.
-    """
-    edges = np.unique(np.quantile(times, np.arange(1, PERIODS) / PERIODS))
-    found = []
-    for at, layer in enumerate(layers):
-        code = codes[layer.target]
-        counts = np.maximum(np.bincount(code), 1)
-        spread = times - (np.bincount(code, times) / counts)[code]
-        at_once = float(spread.std()) < float(times.std()) / PERIODS
-        m = layer.n_target_clusters * (len(edges) + 1)
-        if layer.kind == ITEM and at >= (1.0 - DIVIDED) * len(layers) and at_once and m <= MOST_CLUSTERS:
-            layer = replace(layer, periods=tuple(edges.tolist()), n_target_clusters=m)
-        found.append(layer)
-    return found
-
-
-def window_widths(users: Ints, times: Floats, n_gaps: int = 1) -> tuple[float, ...]:
+def window_widths(users: Ints, times: Floats) -> tuple[float, ...]:
     """Widths of time windows: an eighth of the whole time, an eighth of that, and so on.
 
-    The narrowest are as wide as the shortest time between two rows of a user, or ``n_gaps`` times that.
+    The narrowest are as wide as the shortest time between two rows of a user.
     """
     span = float(times.max() - times.min())
     gaps = np.diff(times)[np.diff(users) == 0]
@@ -317,7 +319,7 @@ def window_widths(users: Ints, times: Floats, n_gaps: int = 1) -> tuple[float, .
     widths: list[float] = []
     while span > 0 and len(gaps) and len(widths) < MOST_WIDTHS:
         span /= WINDOW_RATIO
-        if widths and span < n_gaps * float(gaps.min()):
+        if widths and span < float(gaps.min()):
             break
         widths.append(span)
     return tuple(widths[::-1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from gingham.arrays import Bools, Floats, Ints
 from gingham.engine.threads import over_blocks
 from gingham.errors import GinghamError
 from gingham.lazy import lazy_module
+from gingham.models.layers.positions import Points, PositionPlan
 from gingham.models.layers.problem import ITEM, Basket, ChainState, LayerPlan, LayerProblem, window_at
 from gingham.storage import State, fields_of, savable
 
@@ -146,6 +147,8 @@ class LayerDraws:
     cells : (S, Σ m·m) float32
     cuts : (S, K − 1), empty for the gaussian likelihood
     windows : offsets of time windows, or None
+    plan : which items have positions, or None
+    positions : (S, size) float32, `Positions.flat` of each draw
     """
 
     n_items: tuple[int, ...]
@@ -161,6 +164,8 @@ class LayerDraws:
     cells: Floats
     cuts: Floats
     windows: Windows | None = None
+    plan: PositionPlan | None = None
+    positions: Floats = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
 
     def _to_file(self) -> State:
         # Successive draws agree for most items: stored as changes (modulo 256), the file shrinks by half.
@@ -216,6 +221,28 @@ class LayerDraws:
     def offsets_of(self, s: int | slice, mode: int) -> Floats:
         return self.offsets[s, self._item_starts[mode] : self._item_starts[mode + 1]]
 
+    def points(self, s: int) -> Points | None:
+        """The positions of draw s."""
+        if self.plan is None:
+            return None
+        modes = self.plan.source, self.plan.target
+        return Points.of(*((self.positions_of(mode)[s], ~self.items_without_labels(mode)[:-1]) for mode in modes))
+
+    def positions_of(self, mode: int) -> Floats:
+        """All draws of the positions of a mode's items, (S, n, periods of a source or 1, rank); not a copy."""
+        if self.plan is None:
+            raise ValueError("draws without positions")
+        n, split = self.n_items[mode], self.n_items[self.plan.source] * self.plan.n_periods * self.plan.rank
+        part = self.positions[:, :split] if mode == self.plan.source else self.positions[:, split:]
+        return part.reshape(self.n_draws, n, -1, self.plan.rank)
+
+    def average_positions(self, mode: int, s: int) -> Floats:
+        """The positions of a mode's items in draw s, averaged over periods, (n, rank)."""
+        points, plan = self.points(s), self.plan
+        if points is None or plan is None:
+            raise ValueError("draws without positions")
+        return points.sources[plan.n_periods :: plan.n_periods + 1][:-1] if mode == plan.source else points.targets[:-1]
+
     def mean_offsets(self) -> tuple[Floats, ...]:
         """b_j averaged over the draws, one array per mode."""
         mean = self.offsets.mean(axis=0, dtype=np.float64)
@@ -225,7 +252,7 @@ class LayerDraws:
 
     def effects(self, codes: Sequence[Ints], times: Floats | None = None) -> tuple[Floats, Floats]:
         """f of every row in every draw, and the variance of its unknown parts, each (S, N); for few rows."""
-        rows = PredictionRows.of(self, codes)
+        rows = PredictionRows.of(self, codes, times)
         windows = self._window_effects(rows, times)
         f = np.array([rows.effect(self, s) + windows[self.chains[s]][0] for s in range(self.n_draws)])
         variance = np.array([rows.variance(self, s) + windows[self.chains[s]][1] for s in range(self.n_draws)])
@@ -255,7 +282,7 @@ class LayerDraws:
 
         ``label_values`` are possible labels under the gaussian likelihood, where only their midpoints count.
         """
-        rows = PredictionRows.of(self, codes)
+        rows = PredictionRows.of(self, codes, times)
         windows = self._window_effects(rows, times)
         values = label_values if self.label_values is None else self.label_values
         cuts = self.cuts
@@ -335,9 +362,10 @@ class PredictionRows:
 
     codes: tuple[Ints, ...]
     layers: tuple[LayerRows, ...]
+    points: tuple[Ints, Ints] | None = None  # of sources, with their period, and of targets
 
     @classmethod
-    def of(cls, draws: LayerDraws, codes: Sequence[Ints]) -> PredictionRows:
+    def of(cls, draws: LayerDraws, codes: Sequence[Ints], times: Floats | None = None) -> PredictionRows:
         codes = tuple(np.asarray(c, dtype=np.int64) for c in codes)
         distinct = {}
         for mode in {layer.source for layer in draws.layers}:
@@ -358,7 +386,11 @@ class PredictionRows:
                 held[layer.basket] |= sizes[x] == 0
             joins = ~held[layer.basket] if layer.joins else np.zeros(len(q), dtype=bool)
             layers.append(LayerRows(*distinct[layer.source], np.where(q < 0, n, q).astype(np.int32), joins))
-        return cls(codes, tuple(layers))
+        points, plan = None, draws.plan
+        if plan is not None:
+            source, target = (codes[mode] % (draws.n_items[mode] + 1) for mode in (plan.source, plan.target))
+            points = source * (plan.n_periods + 1) + plan.period(times, len(source)), target
+        return cls(codes, tuple(layers), points)
 
     @property
     def n_rows(self) -> int:
@@ -371,7 +403,13 @@ class PredictionRows:
             f += np.append(draws.offsets_of(s, mode), np.float32(0))[code]
         for t in range(len(self.layers)):
             self.add_layer(draws, s, t, f)
+        self.add_points(draws.points(s), f)
         return f
+
+    def add_points(self, points: Points | None, f: Floats) -> None:
+        """Add the product of the positions in one draw."""
+        if points is not None and self.points is not None:
+            kernel.add_products((points.sources, self.points[0]), (points.targets, self.points[1]), f)
 
     def add_layer(self, draws: LayerDraws, s: int, t: int, f: Floats, cluster: int | None = None) -> None:
         """Add the effect of one layer in one draw; with ``cluster``, as if all targets were in this cluster."""
@@ -386,10 +424,22 @@ class PredictionRows:
         )  # fmt: skip
 
     def variance(self, draws: LayerDraws, s: int) -> Floats:
-        """The variance of the offsets of items without labels, (N,)."""
+        """The variance of the offsets and positions of items without labels, (N,)."""
         total = np.zeros(self.n_rows)
         for mode, code in enumerate(self.codes):
             total += draws.variances[s, mode] * draws.items_without_labels(mode, s)[code]
+        return total + self.points_variance(draws, s)
+
+    def points_variance(self, draws: LayerDraws, s: int) -> Floats:
+        """The variance of what positions of items without labels add, (N,)."""
+        points, plan, total = draws.points(s), draws.plan, np.zeros(self.n_rows)
+        if points is not None and plan is not None and self.points is not None:
+            source, target = self.points
+            for mode, spread, others in (
+                (plan.source, points.variances[0], points.targets[target]),
+                (plan.target, points.variances[1], points.sources[source]),
+            ):
+                total += draws.items_without_labels(mode, s)[self.codes[mode]] * (others**2 @ spread)
         return total
 
 
@@ -414,9 +464,7 @@ class Recorder:
     def __init__(self, problem: LayerProblem, chain: int) -> None:
         self.problem, self.chain = problem, chain
         # The offset of an item without labels is unknown: it is 0, and its prior variance widens predictions.
-        self.has_labels = np.concatenate(
-            [np.bincount(codes, minlength=n) > 0 for codes, n in zip(problem.codes, problem.n_items)]
-        )
+        self.has_labels = np.concatenate([problem.has_rows(mode) for mode in range(problem.n_modes)])
         self.kept: list[dict[str, Floats | Ints | float]] = []
         self.window_sums = [np.zeros(n) for n in problem.n_offsets[problem.n_modes :]]
         self.window_variances = np.zeros(len(problem.windows))
@@ -432,14 +480,21 @@ class Recorder:
         if not keep:
             return
         parts = [part for pair in zip(state.targets, state.tokens) for part in pair]
+        plan, points = self.problem.positions, state.positions
+        mean, own, variances = state.mean, list(state.offsets[:d]), list(state.offset_variances[:d])
+        if plan is not None:  # clusters of targets have means: the average target is in μ
+            of_targets = own[plan.target]
+            mean, variances[plan.target] = mean + float(of_targets.mean()), float(of_targets.var())
+            own[plan.target] = of_targets - of_targets.mean()
         self.kept.append(
             {
-                "means": state.mean,
-                "offsets": (np.concatenate(state.offsets[:d]) * self.has_labels).astype(np.float32),
-                "variances": np.array(state.offset_variances[:d]),
+                "means": mean,
+                "offsets": (np.concatenate(own) * self.has_labels).astype(np.float32),
+                "variances": np.array(variances),
                 "labels": np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint8),
                 "cells": np.concatenate([g.ravel() for g in state.cells]) if parts else np.zeros(0, dtype=np.float32),
                 "cuts": state.cuts.copy(),
+                "positions": np.zeros(0, dtype=np.float32) if points is None else points.flat(),
             }
         )
 
@@ -467,7 +522,7 @@ class Recorder:
             )  # fmt: skip
         return LayerDraws(
             problem.n_items, problem.baskets, problem.layers, problem.label_values, noise,
-            np.full(len(self.kept), self.chain), windows=windows, **stacked,
+            np.full(len(self.kept), self.chain), windows=windows, plan=problem.positions, **stacked,
         )  # fmt: skip
 
 
@@ -483,7 +538,7 @@ def join(parts: Sequence[LayerDraws]) -> LayerDraws:
             variances=np.concatenate([w.variances for w in windows]),
         )
     chains = np.concatenate([np.full(part.n_draws, at) for at, part in enumerate(parts)])
-    names = ("means", "offsets", "variances", "labels", "cells", "cuts")
+    names = ("means", "offsets", "variances", "labels", "cells", "cuts", "positions")
     stacked: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     return replace(parts[0], chains=chains, windows=joined, **stacked)
 
@@ -568,17 +623,16 @@ def sets_of(chances: Floats, level: float, least: Floats) -> Bools:
     return found
 
 
-def calibrated(problem: LayerProblem, rows: Ints, mean: Floats, variance: Floats, below: Floats) -> Intervals:
+def calibrated(problem: LayerProblem, mean: Floats, variance: Floats, below: Floats) -> Intervals:
     """The share of the predictive distributions of held-out rows that covers each percentage of their labels.
 
     The distributions are normal with that mean and variance, or (ordinal) P(y ≤ value) is ``below``.
     """
-    labels = problem.labels[rows]
     if problem.label_values is None:
         # The share of its central interval that just reaches each label.
-        far = np.abs(2.0 * ndtr((labels - mean) / np.sqrt(variance)) - 1.0)
+        far = np.abs(2.0 * ndtr((problem.labels - mean) / np.sqrt(variance)) - 1.0)
         return Intervals(LEVELS, np.quantile(far, LEVELS))
-    at = problem.label_codes[rows]
+    at = problem.label_codes
     shares = np.linspace(0.0, 1.0, 201)[:-1]
     covered = []
     for share in shares:

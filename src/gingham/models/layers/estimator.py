@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -17,6 +17,8 @@ from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, Table
 from gingham.cells.losses import floored
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
+from gingham.data.advice import advice_on
+from gingham.data.partitioned import PartitionedTable
 from gingham.data.sample import joined_ids
 from gingham.data.sources import opened
 from gingham.engine.place import has_gpu
@@ -34,6 +36,7 @@ from gingham.models.base import (
     named_auto,
     numeric_labels,
     predicted_class,
+    warn_of,
 )
 from gingham.models.distilled import distilled_from, distilled_model, distilled_observed, distilled_refit
 from gingham.models.layers.design import (
@@ -42,12 +45,14 @@ from gingham.models.layers.design import (
     MOST_CLUSTERS,
     Design,
     Effort,
+    Observations,
     Sampler,
     designs_for,
     find_effort,
     for_rows,
     make_problem,
     n_chains_for,
+    plan_positions,
     without_baskets,
 )
 from gingham.models.layers.draws import (
@@ -64,7 +69,6 @@ from gingham.models.layers.fit import (
     ChainPlan,
     LayerFit,
     choose_design,
-    counts_of,
     fit_chains,
     noise_of,
 )
@@ -104,6 +108,18 @@ class SizeChoice:
         return self.reason
 
 
+class Read(NamedTuple):
+    """The observations of a fit, wherever they are."""
+
+    observations: Observations  # with the labels for which designs are compared
+    modes: tuple[Mode, ...]
+    tables: list[GivenSide]
+    ends: tuple[float, float]  # the smallest and largest label, where there is no alphabet
+    problem: Callable[[Floats | None, Mapping[int, SideTokens], Design], LayerProblem]
+    remember: Callable[[ItemInfo | None], None]
+    checkpoint: Checkpoint
+
+
 @dataclass(eq=False, repr=False)
 class LayeredModel(TupleModel, Persistent):
     """What both estimators share: layers are drawn for one latent answer, or for one of each unordered class."""
@@ -125,6 +141,8 @@ class LayeredModel(TupleModel, Persistent):
     _range: tuple[float, float] = field(init=False)  # of predictions
     _side_codes: dict[int, SideCode] = field(init=False)
     _classes: ClassVar[bool] = False
+    _parted: ClassVar[bool] = False  # whether a cluster can fit it
+    engine_: str = field(init=False)  # where chains ran: cores, files, dask
     _together = cast("Ints | None", None)  # see `ChainPlan`
     _seen = cast("Sequence[tuple[AnyArray, ...]]", ())  # the rows of all calls of partial_fit
     _n_rows_of_noise = 0  # how many of them there were when the noise was estimated
@@ -171,45 +189,86 @@ class LayeredModel(TupleModel, Persistent):
         checkpoint : Checkpoint
             Keeps the state of the fit.
         """
-        X, y, sample_weight = opened(X, y, sample_weight)
-        checkpoint.bound_to(self, X, y, sample_weight, self.side, time)
-        columns, labels, weights, times = self._observed_at(X, y, sample_weight, time)
         self._check()
         self._seen, self.interrupted_ = (), False
-        self.alphabet_ = alphabet = self._alphabet(labels)
+        table = PartitionedTable.of(X, y, sample_weight) if self._can_be_parted(time) else None
+        if table is None:
+            X, y, sample_weight = opened(X, y, sample_weight)
+            read = self._read(
+                X, y, sample_weight, time, checkpoint.bound_to(self, X, y, sample_weight, self.side, time)
+            )
+        else:
+            read = self._read_parts(table, checkpoint.bound_to(self, table.names, self.side))
         seeds = SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
-        modes, tables = self._modes(columns)
-        self._side_codes = {table.at: SideCode.of(modes[table.at].name, table.values) for table in tables}
-        rows = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet)
-        sample = rows.merged() if times is None else rows  # equal rows may differ in time
+        modes, alphabet = read.modes, self.alphabet_
+        self._side_codes = {side.at: SideCode.of(modes[side.at].name, side.values) for side in read.tables}
         label_values = self._label_values(alphabet)
-        sample = self._coded(sample)
-        targets = self._targets(np.asarray(sample.labels))
-        self._shown = int(np.argmax([own.sum() for own in targets]))
-        design = self._design(replace(sample, labels=targets[self._shown]), label_values, seeds, checkpoint)
-        problem = make_problem(
-            sample, times, label_values, self._side_tokens(tables, modes), design.effort, design.item_clusters,
-            own_classes=self._classes and design.own_clusters,
-        )  # fmt: skip
+        design = self._design(read.observations, label_values, seeds, read.checkpoint)
+        problem = read.problem(label_values, self._side_tokens(read.tables, modes), design)
         plan = self._plan(problem, design.effort, design.own_clusters)
         problems = self._problems(problem)
-        stages = [checkpoint, *(checkpoint.stage(f"class {at + 1}") for at in range(1, len(problems)))]
+        stages = [read.checkpoint, *(read.checkpoint.stage(f"class {at + 1}") for at in range(1, len(problems)))]
         # The same rows are held out for every latent answer, so that what is said of them can be combined.
         every = [SeedSequence(seeds.entropy, n_children_spawned=seeds.n_children_spawned) for _ in problems]
         fits = [fit_chains(one, plan, own, callback, at) for one, own, at in zip(problems, every, stages)]
         self._judge(problem, fits)
         self._fits = tuple(replace(fit, held=None) for fit in fits)
-        numbers = labels if alphabet is None else alphabet.numbers
+        numbers = np.asarray(read.ends) if alphabet is None else alphabet.numbers
         self._range = (float(numbers.min()), float(numbers.max()))
         self.modes_ = modes
         self.interrupted_ = any(fit.interrupted for fit in self._fits)
         why = "; ".join(part for part in (f"effort={self.effort!r}", design.reason) if part)
         reason = f"{problem.described()}, {plan.n_chains} chains of {plan.n_sweeps} sweeps: {why}."
         self.selection_ = SizeChoice(design.effort.item, design.item_clusters, reason, design.own_clusters)
-        self._remember(rows, rows.n_rows, item_info)
-        self._times = None if self._data is None else times
-        advise(rows)
+        read.remember(item_info)
         return self
+
+    def _read(
+        self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None, time: ArrayLike | None,
+        checkpoint: Checkpoint,
+    ) -> Read:  # fmt: skip
+        """Observations in memory, or in mapped files."""
+        columns, labels, weights, times = self._observed_at(X, y, sample_weight, time)
+        self.alphabet_ = alphabet = self._alphabet(labels)
+        modes, tables = self._modes(columns)
+        rows = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet)
+        sample = self._coded(rows.merged() if times is None else rows)  # equal rows may differ in time
+        targets = self._targets(np.asarray(sample.labels))
+        self._shown = int(np.argmax([own.sum() for own in targets]))
+
+        def problem(label_values: Floats | None, side: Mapping[int, SideTokens], design: Design) -> LayerProblem:
+            positions = plan_positions(sample, times) if design.positions else None
+            sizes = design.effort, design.item_clusters
+            return make_problem(sample, times, label_values, side, *sizes, positions=positions)
+
+        def remember(item_info: ItemInfo | None) -> None:
+            self.engine_ = "files"  # or wherever the rows are
+            self._remember(rows, rows.n_rows, item_info)
+            self._times = None if self._data is None else times
+            advise(rows)
+
+        shown, numbers = replace(sample, labels=targets[self._shown]), labels if alphabet is None else np.zeros(1)
+        return Read(shown, modes, tables, (numbers.min(), numbers.max()), problem, remember, checkpoint)
+
+    def _read_parts(self, table: PartitionedTable, checkpoint: Checkpoint) -> Read:
+        """Observations in parts on a cluster."""
+        from gingham.models.layers.partitions import read
+
+        rows, tables, self.alphabet_ = read(table, self)
+        self._shown, names = 0, [mode.name for mode in rows.modes]
+        self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
+
+        def remember(item_info: ItemInfo | None) -> None:
+            self.engine_ = "dask"
+            self._remember(None, 0, item_info)
+            self._fit_rows, self._times = (rows.fit_rows(),), None
+            warn_of(advice_on(names, rows.shape, rows.n_rows))
+
+        return Read(rows, rows.modes, tables, rows.ends, rows.problem, remember, checkpoint)
+
+    def _can_be_parted(self, time: ArrayLike | None) -> bool:
+        """Whether a cluster can fit the model; where it cannot, it reads the table."""
+        return self._parted and self.time is None and time is None and self.backend != "torch"
 
     def _check(self) -> None:
         for name in ("n_layers", "baskets"):
@@ -246,7 +305,7 @@ class LayeredModel(TupleModel, Persistent):
     def _plan(self, problem: LayerProblem, effort: Effort, own_clusters: bool) -> ChainPlan:
         """What an effort means for a problem, with the settings that were given."""
         sampler, classes = self.sampler or Sampler(), self._classes
-        longer = LONGER if own_clusters and not classes else 1
+        longer = LONGER if own_clusters else 1
         n_chains = sampler.n_chains or -(-n_chains_for(problem, effort) // longer)
         n_sweeps, burn_in = sampler.lengths(effort, longer)
         noise = sampler.noise or noise_of(self._problems(problem)[0], classes)
@@ -297,7 +356,7 @@ class LayeredModel(TupleModel, Persistent):
                 found[table.at] = rows._replace(items=modes[table.at].encode(table.ids)[rows.items])
         return found
 
-    def _effort(self, sample: Sample) -> Effort:
+    def _effort(self, sample: Observations) -> Effort:
         """The effort for so many rows, with the numbers of layers that were given or make sense."""
         effort = for_rows(find_effort(self.effort), sample.n_rows)
         if not isinstance(self.baskets, str):
@@ -315,7 +374,7 @@ class LayeredModel(TupleModel, Persistent):
         return 1 < n_modes <= MOST_MODES and (self.backend != "torch" or has_gpu())
 
     def _design(
-        self, sample: Sample, label_values: Floats | None, seeds: SeedSequence, checkpoint: Checkpoint
+        self, sample: Observations, label_values: Floats | None, seeds: SeedSequence, checkpoint: Checkpoint
     ) -> Design:
         """The layers to fit: as they were given, or with the least error on held-out rows of a sample."""
         open_sizes = named_auto(self.n_clusters) and named_auto(self.n_layers)
@@ -330,7 +389,7 @@ class LayeredModel(TupleModel, Persistent):
         chosen = designs[which]
         return chosen._replace(reason=f"{chosen.reason} on a sample of the rows" if chosen.reason else "")
 
-    def _clusters(self, sample: Sample, wanted: Sizes) -> tuple[int, ...]:
+    def _clusters(self, sample: Observations, wanted: Sizes) -> tuple[int, ...]:
         clusters = tuple(expand_clusters(wanted, sample.shape, sample.n_observations))
         if max(clusters) > MOST_CLUSTERS:
             raise GinghamError(
@@ -474,8 +533,7 @@ class LayeredModel(TupleModel, Persistent):
         sample = self._coded(sample.merged() if times is None else sample)
         effort, tokens = self._effort(sample), self._side_tokens(tables, modes)
         problem = make_problem(
-            sample, times, draws.label_values, tokens, effort, choice.n_clusters, draws.layers,
-            self._classes and choice.own_clusters,
+            sample, times, draws.label_values, tokens, effort, choice.n_clusters, draws.layers, draws.plan
         )  # fmt: skip
         plan = replace(self._plan(problem, effort, choice.own_clusters), n_chains=draws.n_chains)
         anew = sampler.noise is None and len(labels) >= GROWTH * self._n_rows_of_noise
@@ -622,6 +680,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, LayeredModel):
     array([5., 1.])
     """
 
+    _parted: ClassVar[bool] = True
     likelihood: str = "auto"
 
     def _labels(self, y: ArrayLike) -> AnyArray:
@@ -737,7 +796,8 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
     ----------
     n_layers, n_clusters, baskets, side, time, effort, sampler, backend, n_jobs, random_state
         See :class:`LayeredCoClusteringRegressor`. With ``n_clusters="auto"``, where one of two modes has few items with
-        many rows each (senators, questions), a cluster for each of them and four clusters of the other mode are tried.
+        many rows each (senators, questions), positions of the items of both modes are tried instead of layers: each
+        item is a point, one per period of ``time`` for the mode with fewer items, and products of points are added.
     alphabet : sequence, optional
         All classes, of ordered ones in rising order; by default those of the labels.
     ordered : bool
@@ -826,11 +886,11 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
         self._least, self._held = np.zeros(0), None
         found = [(fit.held, fit.temperature) for fit in fits if fit.held is not None]
         if len(found) == len(fits):
-            rows = found[0][0].rows
+            rows = problem.take(found[0][0].rows)
             chances = self._combined([held.probabilities(by) for held, by in found])
-            self._held = problem.codes[:, rows], chances, problem.labels[rows]
-            said = chances[np.arange(len(rows)), problem.labels[rows].astype(np.int64)]
-            self._least = least_probabilities(said, counts_of(problem)[rows])
+            self._held = rows.codes, chances, rows.labels
+            said = chances[np.arange(rows.n_rows), rows.labels.astype(np.int64)]
+            self._least = least_probabilities(said, rows.counts)
 
     # predictions
 

@@ -67,6 +67,12 @@ class Pulls:
                 total += basket @ _tokens_by_targets(self.draws, plans, block, False)
             else:
                 total += _tokens_by_targets(self.draws, plans, basket.T @ block, True)
+        plan = self.draws.plan
+        if plan is not None:
+            mine, others = (plan.source, plan.target) if rows == plan.source else (plan.target, plan.source)
+            for s in range(self.draws.n_draws):
+                own, other = (self.draws.average_positions(mode, s) for mode in (mine, others))
+                total += own @ (other.T @ block) / self.draws.n_draws
         return total
 
 

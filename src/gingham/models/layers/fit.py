@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interrupted, interruptible
 from gingham.fitting.loop import Callback, Report, ignore_progress, notifier
 from gingham.models.layers.chain import Chain, Layout
-from gingham.models.layers.design import Design, make_problem
+from gingham.models.layers.design import Design, Observations, make_problem, plan_positions
 from gingham.models.layers.draws import (
     Intervals,
     LayerDraws,
@@ -54,7 +54,6 @@ NOISE_OF_TWO = 0.2  # σ² of two classes in units of the labels' variance
 OWN_SWEEPS = 120  # such sweeps where items have clusters of their own: they settle late, so averages restart twice
 LEAST_NOISE = 0.25  # σ² as a share of the error, at least: a chain that explains more has not settled
 COOLING = 10  # sweeps in which a chain's noise falls to its value; chains that start at it may get stuck
-SLOW_COOLING = 0.8  # the same as a share of the burn-in, where labels are classes and items have clusters of their own
 # Successive sweeps are alike, so every third is kept, and ten draws per chain at least.
 KEEP_EVERY, FEWEST_DRAWS = 3, 10
 MOST_BYTES = 2**30  # of all kept draws; fewer are kept where there would be more
@@ -68,7 +67,9 @@ DEVICE_WORK, DEVICE_TOKEN = 7_000_000, 400
 
 
 def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
-    """The rows where chains run: in memory, or on a GPU where that is asked for or faster."""
+    """The rows where chains run: in memory, on a cluster, or on a GPU where that is asked for or faster."""
+    if problem.layout is not None:
+        return cast("Layout", problem.layout)
     baskets = [problem.baskets[layer.basket] for layer in problem.layers]
     tokens = sum(basket.n_tokens for basket in baskets if not basket.is_itself)
     work = problem.n_rows * (len(baskets) + 10)
@@ -80,7 +81,7 @@ def layout_for(problem: LayerProblem, backend: str) -> Layout | DeviceLayout:
 
 
 def choose_design(
-    sample: Sample,
+    sample: Observations,
     label_values: Floats | None,
     designs: Sequence[Design],
     seed: np.random.SeedSequence,
@@ -94,18 +95,20 @@ def choose_design(
     several are averaged and judged by their log loss, all designs on the same rows.
     """
     most = int(np.argmax(sample.shape))
-    rows = (np.random.default_rng(seed).random(sample.shape[most]) < SAMPLED_ROWS / sample.n_rows)[sample.codes[most]]
-    if rows.sum() < LEAST_HELD_OUT / HELD_OUT:
+    chosen = sample.of_items(
+        most, np.random.default_rng(seed).random(sample.shape[most]) < SAMPLED_ROWS / sample.n_rows
+    )
+    if chosen.n_rows < LEAST_HELD_OUT / HELD_OUT:
         return 0
-    labels, weights = (None if a is None else a[rows] for a in (sample.labels, sample.weights))
-    some = Sample.of([code[rows] for code in sample.codes], labels, weights)  # with the items that it has
+    some = Sample.of(chosen.codes, chosen.labels, chosen.weights)  # with the items that it has
     groups = None if together is None else together[some.modes[-1].items]
     errors = []
     for design in designs:
         clusters = [min(m, n) for m, n in zip(design.item_clusters, some.shape)]
         problem = make_problem(
-            some, None, label_values, {}, design.effort, clusters, own_classes=classes and design.own_clusters
-        )
+            some, None, label_values, {}, design.effort, clusters,
+            positions=plan_positions(some, None) if design.positions else None,
+        )  # fmt: skip
         plan = ChainPlan(1, 0, 0, noise_of(problem, classes), design.own_clusters, classes)
         layout, rng = layout_for(problem, backend), np.random.default_rng(seed)
         held = held_pairs(problem, HELD_OUT, rng, groups) if classes else None
@@ -116,7 +119,8 @@ def choose_design(
         judged = HeldOut.joined([one for one in found if one is not None])
         if judged is None:
             return 0
-        errors.append(judged.log_loss(problem) if classes else judged.error(problem))
+        seen = problem.take(judged.rows)
+        errors.append(judged.log_loss(seen) if classes else judged.error(seen))
     return int(np.argmin(errors))
 
 
@@ -178,38 +182,33 @@ class HeldOut:
 
     def add(self, chain: Chain) -> None:
         """Add what the present draw of a chain predicts."""
-        effects = chain.effects(self.rows)
+        effects = chain.effects()
         self.total += effects
         self.squares += effects**2
         if self.below.shape[1]:
             chain.add_below(effects, self.below)
         self.n_sweeps += 1
 
-    def error(self, problem: LayerProblem) -> float:
-        """Mean square error of the mean."""
-        mean, values = self.total / self.n_sweeps, problem.label_values
+    def error(self, seen: LayerProblem) -> float:
+        """Mean square error of the mean; ``seen`` are the rows with their labels, ``problem.take(self.rows)``."""
+        mean, values = self.total / self.n_sweeps, seen.label_values
         if values is not None:
             mean = values[-1] - self.below @ np.diff(values) / self.n_sweeps
-        return float(np.average((problem.labels[self.rows] - mean) ** 2, weights=counts_of(problem)[self.rows]))
+        return float(np.average((seen.labels - mean) ** 2, weights=seen.weights))
 
     def probabilities(self, temperature: float = 1.0) -> Floats:
         """Probabilities of the labels, (rows, K)."""
         return probabilities_of(self.below / self.n_sweeps, temperature)
 
-    def log_loss(self, problem: LayerProblem) -> float:
+    def log_loss(self, seen: LayerProblem) -> float:
         """Mean log loss of the probabilities of the labels."""
-        own = self.probabilities()[np.arange(len(self.rows)), problem.label_codes[self.rows]]
-        return float(np.average(-np.log(np.maximum(own, LEAST_CHANCE)), weights=counts_of(problem)[self.rows]))
+        own = self.probabilities()[np.arange(len(self.rows)), seen.label_codes]
+        return float(np.average(-np.log(np.maximum(own, LEAST_CHANCE)), weights=seen.weights))
 
-    def variance(self, problem: LayerProblem) -> float:
+    def variance(self, seen: LayerProblem) -> float:
         """The mean variance of the draws."""
         between = self.squares / self.n_sweeps - (self.total / self.n_sweeps) ** 2
-        return float(np.average(between, weights=counts_of(problem)[self.rows]))
-
-
-def counts_of(problem: LayerProblem) -> Floats:
-    """How often each row counts, (N,)."""
-    return np.ones(problem.n_rows) if problem.weights is None else problem.weights
+        return float(np.average(between, weights=seen.weights))
 
 
 def held_pairs(problem: LayerProblem, share: float, rng: np.random.Generator, together: Ints | None = None) -> Bools:
@@ -224,15 +223,15 @@ def held_pairs(problem: LayerProblem, share: float, rng: np.random.Generator, to
     return np.asarray(rng.random(int(pair.max()) + 1) < share)[pair]
 
 
-def without(problem: LayerProblem, held: Bools) -> Floats:
-    """Weights by which held-out rows do not count."""
-    return np.where(held, 0.0, counts_of(problem))
-
-
 def noise_of(problem: LayerProblem, classes: bool) -> float | None:
     """σ² of two classes, which only sets the unit of the latent answer; None where it has to be estimated."""
     known = classes and problem.label_values is not None and len(problem.label_values) == 2
     return NOISE_OF_TWO * problem.scale if known else None
+
+
+def first_noise(problem: LayerProblem, noise: float | None) -> float:
+    """σ² of the first sweep; positions begin with the one that they end with, where it is known."""
+    return FIRST_NOISE * problem.scale if noise is None or problem.positions is None else noise
 
 
 def fit_chains(
@@ -279,10 +278,10 @@ def fit_chains(
             own = with_phases(problem, rng)
             state = first_state(own, noise, rng) if begin is None else _with_new_windows(begin[number], own, noise)
             chain = layout.begin(own, state, rng)
-            warm = max(FIRST_NOISE * problem.scale, noise) if begin is None else noise
+            warm = max(first_noise(problem, noise), noise) if begin is None else noise
         watched = None
         if held is not None and to_the_end:
-            chain.count_rows(without(problem, held))
+            chain.leave_out(held)
             watched = found[number] = HeldOut.of(problem, np.flatnonzero(held))
         return _run(chain, watched, number, plan, noise, keep_every, warm, stage, report)
 
@@ -308,18 +307,19 @@ def fit_chains(
     judged = HeldOut.joined([one for _, one in sorted(found.items(), key=itemgetter(0)) if one is not None])
     if judged is None:
         return LayerFit(join(done), noise, noise, uncalibrated_intervals(), 1.0, cut)
-    rows, n = judged.rows, judged.n_sweeps
+    seen, n = problem.take(judged.rows), judged.n_sweeps
     mean, below = judged.total / n, judged.below / n
-    intervals = calibrated(problem, rows, mean, noise + np.maximum(judged.squares / n - mean**2, 0.0), below)
+    intervals = calibrated(seen, mean, noise + np.maximum(judged.squares / n - mean**2, 0.0), below)
     temperature = 1.0
     if problem.label_values is not None:
-        temperature = best_temperature(below, problem.label_codes[rows], counts_of(problem)[rows])
-    return LayerFit(join(done), noise, judged.error(problem), intervals, temperature, cut, judged)
+        temperature = best_temperature(below, seen.label_codes, seen.counts)
+    return LayerFit(join(done), noise, judged.error(seen), intervals, temperature, cut, judged)
 
 
 def _bytes_of_draw(problem: LayerProblem) -> int:
     labels = sum(problem.n_items[layer.target] + problem.baskets[layer.basket].n_tokens for layer in problem.layers)
-    return labels + 4 * sum(problem.n_items)
+    points = 0 if problem.positions is None else problem.positions.size(problem.n_items)
+    return labels + 4 * (sum(problem.n_items) + points)
 
 
 def with_phases(problem: LayerProblem, rng: np.random.Generator) -> LayerProblem:
@@ -358,13 +358,12 @@ def _run(
         return {"chain": chain._to_file(), "kept": recorder._to_file(), "watched": seen, "sweeps": begun}
 
     stopped = number > 0 and interrupted()  # no other chain begins
-    cool = SLOW_COOLING * plan.burn_in if plan.classes and plan.own_clusters and plan.burn_in else COOLING
     while begun < plan.n_sweeps and not stopped:
-        chain.state.noise = noise * cooling(begun, warm / noise, cool)
+        chain.state.noise = noise * cooling(begun, warm / noise)
         chain.sweep(adapt=begun < plan.burn_in)
         if begun >= plan.burn_in:
             kept = (begun + 1 - plan.n_sweeps) % keep_every == 0
-            recorder.add(chain.state, kept)
+            recorder.add(chain.draw() if kept else chain.state, kept)
             if watched is not None and kept:
                 watched.add(chain)
         report(begun, 1.0, Objective((chain.state.square,), (0.0,), (1.0,)))
@@ -374,9 +373,9 @@ def _run(
     return recorder.draws(noise) if recorder.kept else None, stopped
 
 
-def cooling(sweep: int, factor: float, n_sweeps: float = COOLING) -> float:
+def cooling(sweep: int, factor: float) -> float:
     """The factor of the noise in a sweep, which falls geometrically to 1."""
-    return float(factor ** max(0.0, 1.0 - sweep / n_sweeps))
+    return float(factor ** max(0.0, 1.0 - sweep / COOLING))
 
 
 def held_out(
@@ -400,7 +399,7 @@ def held_out(
         held = (
             held_pairs(problem, HELD_OUT, rng, plan.together) if plan.classes else rng.random(problem.n_rows) < HELD_OUT
         )
-    start = max(FIRST_NOISE * problem.scale, 1e-12)
+    start = max(first_noise(problem, plan.noise), 1e-12)
     chain = layout.begin(problem, first_state(problem, start, rng), rng)
     if held.sum() < LEAST_HELD_OUT:
         return chain, None
@@ -409,8 +408,9 @@ def held_out(
         chain.restore(known["chain"])
         return chain, HeldOut(**known["found"])
     rows, state = np.flatnonzero(held), chain.state
-    chain.count_rows(without(problem, held))
-    found, slow, least = HeldOut.of(problem, rows), plan.own_clusters and not plan.classes, 1e-6 * problem.scale
+    seen = problem.take(rows)
+    chain.leave_out(held)
+    found, slow, least = HeldOut.of(problem, rows), plan.own_clusters, 1e-6 * problem.scale
     n_sweeps, predicted_from = (OWN_SWEEPS, OWN_SWEEPS // 8) if slow else (HELD_OUT_SWEEPS, PREDICTED_FROM)
     if plan.classes:
         n_sweeps, predicted_from = CLASS_SWEEPS, CLASS_SWEEPS // 2
@@ -425,13 +425,13 @@ def held_out(
         found.add(chain)
         if plan.noise is not None:
             continue
-        error, n = found.error(problem), found.n_sweeps
+        error, n = found.error(seen), found.n_sweeps
         if not slow:
             state.noise = max(error, least)
         elif n >= PREDICTED_FROM:
             # A draw f and the truth have the same distribution, of variance V: E(y − f)² is σ² + 2V, that of the mean
             # of n draws σ² + V(1 + 1/n), and the variance among them V(1 − 1/n).
-            state.noise = max(error - found.variance(problem) * (n + 1) / (n - 1), LEAST_NOISE * error, least)
-    chain.count_rows(problem.weights)
+            state.noise = max(error - found.variance(seen) * (n + 1) / (n - 1), LEAST_NOISE * error, least)
+    chain.leave_out(None)
     checkpoint.keep(lambda: {"chain": chain._to_file(), "found": fields_of(found)}, finished=True)
     return chain, found

@@ -303,42 +303,50 @@ def fill(contents, scale, tokens, cells, table, place):
 
 
 @njit(**FAST)
-def draw_cells(contents, scale, tokens, stats, precision, variance, normals, cells):
-    """Every column of the cells from its normal distribution.
+def cell_sums(contents, scale, tokens, stats, squares, sums):
+    """Add Σ_x n_xc p pᵀ to ``squares`` and Σ_x S_xc p to ``sums``, p = scale·contents, S_xc = Σ w r.
 
-    Its precision is precision·Σ_x n_xc p pᵀ + 1/variance with p = scale·contents.
-
-    ``normals`` (target clusters, token clusters) are not padded; padding of ``cells`` stays as it is.
+    ``squares`` is (token clusters, token clusters, target clusters), its second index at most the first. Where every
+    source has one token it is diagonal: (token clusters, 1, target clusters).
     """
-    m_target, m_token = normals.shape
-    width = cells.shape[1]
-    if len(contents) == 0:  # every source has one token: the precision is diagonal
-        counts, totals = np.zeros((m_token, m_target)), np.zeros((m_token, m_target))
+    m_token, m_target = sums.shape
+    row = u8(len(stats) // max(len(scale), 1))
+    width = row // u8(2)
+    if len(contents) == 0:
         for x in range(len(scale)):
-            at, a = u8(2 * width) * u8(x), tokens[x]
+            at, a = row * u8(x), tokens[x]
             for c in range(m_target):
-                counts[a, c] += stats[at + u8(c)]
-                totals[a, c] += stats[at + u8(width + c)]
-        for a in range(m_token):
-            for c in range(m_target):
-                root = math.sqrt(precision * counts[a, c] + 1.0 / variance)
-                cells[a, c] = (precision * totals[a, c] / root + normals[c, a]) / root
+                squares[a, 0, c] += stats[at + u8(c)]
+                sums[a, c] += stats[at + width + u8(c)]
         return
-    squares = np.zeros((m_token, m_token, m_target))
-    sums = np.zeros((m_token, m_target))
     for x in range(len(scale)):
-        at = u8(2 * width) * u8(x)
+        at = row * u8(x)
         for a in range(m_token):
             v = np.float64(scale[x] * contents[x, a])
             if v == 0:
                 continue
             for c in range(m_target):
-                sums[a, c] += v * stats[at + u8(width + c)]
+                sums[a, c] += v * stats[at + width + u8(c)]
             for b in range(a + 1):
                 vb = v * np.float64(scale[x] * contents[x, b])
                 if vb != 0:
                     for c in range(m_target):
                         squares[a, b, c] += vb * stats[at + u8(c)]
+
+
+@njit(**FAST)
+def cells_from(squares, sums, precision, variance, normals, cells):
+    """Every column of the cells from its normal distribution, of precision precision·squares + 1/variance.
+
+    ``normals`` (target clusters, token clusters) are not padded; padding of ``cells`` stays as it is.
+    """
+    m_token, m_target = sums.shape
+    if squares.shape[1] == 1:
+        for a in range(m_token):
+            for c in range(m_target):
+                root = math.sqrt(precision * squares[a, 0, c] + 1.0 / variance)
+                cells[a, c] = (precision * sums[a, c] / root + normals[c, a]) / root
+        return
     lower = np.zeros((m_token, m_token))
     z = np.zeros(m_token)
     for c in range(m_target):  # L Lᵀ is the precision; L z = h plus normals; Lᵀ g = z
@@ -363,24 +371,41 @@ def draw_cells(contents, scale, tokens, stats, precision, variance, normals, cel
             cells[a, c] = z[a]
 
 
-@njit(**FAST)
-def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision, log_share, uniforms, work, labels):
-    """Draw the cluster of every token, one after the other; contents of baskets follow.
+@njit(cache=True, **FAST)
+def draw_cells(contents, scale, tokens, stats, precision, variance, normals, cells):
+    """The cells from all their sources, see `cell_sums` and `cells_from`."""
+    m_target, m_token = normals.shape
+    squares = np.zeros((m_token, 1 if len(contents) == 0 else m_token, m_target))
+    sums = np.zeros((m_token, m_target))
+    cell_sums(contents, scale, tokens, stats, squares, sums)
+    cells_from(squares, sums, precision, variance, normals, cells)
 
-    P(d(j) = k) ∝ exp(log_share_k + ½ precision Σ_c D_c (2B_c − A_c D_c)), D = G_k − G_old, A = Σ_x a² n_x and
-    B = Σ_x a (S − n g)_x over the sources x that hold token j. ``work`` keeps a² n and a (S − n g) of every source, the
-    latter up to date; ``table`` holds g of these cells in the first half of its rows.
-    """
-    width, m_token = cells.shape[1], len(log_share)
-    row = u8(2 * width)
-    itself = len(contents) == 0
-    flat, step = contents.reshape(-1), np.empty(4, f4)
+
+@njit(cache=True, **FAST)
+def prepare_tokens(scale, stats, table, work):
+    """a² n and a (S − n g) of every source into ``work``; the first half of the table's rows holds g of its cells."""
+    row = u8(len(work) // max(len(scale), 1))
+    width = row // u8(2)
     for x in range(len(scale)):
         at, a = row * u8(x), scale[x]
         for c in range(width):
             n, g = stats[at + u8(c)], table[at + u8(c)]
             work[at + u8(c)] = a * a * n
-            work[at + u8(width + c)] = a * (stats[at + u8(width + c)] - n * g)
+            work[at + width + u8(c)] = a * (stats[at + width + u8(c)] - n * g)
+
+
+@njit(cache=True, **FAST)
+def draw_tokens(indptr, holders, contents, cells, precision, log_share, uniforms, work, labels):
+    """Draw the cluster of every token, one after the other; contents of baskets follow.
+
+    P(d(j) = k) ∝ exp(log_share_k + ½ precision Σ_c D_c (2B_c − A_c D_c)), D = G_k − G_old, A = Σ_x a² n_x and
+    B = Σ_x a (S − n g)_x over the sources x that hold token j. ``work`` keeps both of every source, see
+    `prepare_tokens`, the latter up to date.
+    """
+    width, m_token = cells.shape[1], len(log_share)
+    row = u8(2 * width)
+    itself = len(contents) == 0
+    flat, step = contents.reshape(-1), np.empty(4, f4)
     total = np.empty(2 * width, f4)
     scores = np.empty(m_token, f4)
     half = f4(0.5 * precision)
@@ -432,20 +457,8 @@ def draw_layer(
     )  # fmt: skip
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[0], cells)
     fill(contents, scale, tokens, cells, table, 0)
-    draw_tokens(
-        token_indptr,
-        holders,
-        contents,
-        scale,
-        stats,
-        table,
-        cells,
-        precision,
-        token_share,
-        token_uniforms,
-        work,
-        tokens,
-    )
+    prepare_tokens(scale, stats, table, work)
+    draw_tokens(token_indptr, holders, contents, cells, precision, token_share, token_uniforms, work, tokens)
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[1], cells)
     fill(contents, scale, tokens, cells, table, 0)
     squares = 0.0
@@ -464,6 +477,123 @@ def finish_layers(targets, sources, residual, table, width, labels):
     row = u8(2 * width)
     for e in range(len(residual)):
         residual[e] -= table[u8(sources[e]) * row + u8(labels[targets[e]])]
+
+
+# a layer whose rows lie in parts: sums of a part, and what is drawn from the sums of all parts
+
+
+@njit(cache=True, **FAST)
+def score_targets(targets, sources, residual, weights, table, width, before, labels, scores):
+    """Add Σ_e w g_xk (2r − g_xk) of the rows of each target to ``scores``, (n_targets, W) float64; rows in any order.
+
+    The residuals change first, as in `draw_targets`: the last layer is taken out, and this one comes back.
+    """
+    row, half = u8(2 * width), u8(width)
+    for e in range(len(residual)):
+        q, mine = targets[e], u8(sources[e]) * row
+        r = residual[e] - table[mine + u8(before[q])] + table[mine + half + u8(labels[q])]
+        residual[e] = r
+        w = f4(1) if weights is None else weights[e]
+        for c in range(width):
+            g = table[mine + half + u8(c)]
+            scores[q, c] += w * g * (r + r - g)
+
+
+@njit(cache=True, **FAST)
+def pick_targets(scores, lanes, span, log_share, precision, uniforms, labels):
+    """Each target's cluster by its sums of `score_targets`, as `draw_targets` draws it."""
+    part = np.empty(span, f4)
+    for q in range(len(labels)):
+        for k in range(span):
+            part[k] = log_share[lanes[q] + k] + f4(0.5 * precision * scores[q, lanes[q] + k])
+        labels[q] = lanes[q] + pick(part, uniforms[q])
+
+
+@njit(cache=True, **FAST)
+def add_stats(targets, sources, residual, weights, labels, width, stats):
+    """Add Σ w and Σ w r of each source's rows by the cluster of their targets to ``stats``."""
+    row, half = u8(2 * width), u8(width)
+    for e in range(len(residual)):
+        at = u8(sources[e]) * row + u8(labels[targets[e]])
+        w = f4(1) if weights is None else weights[e]
+        stats[at] += w
+        stats[at + half] += w * residual[e]
+
+
+@njit(cache=True, **FAST)
+def move_tokens(sources, tokens, first, changes, old, new, contents, work):
+    """Contents and work of a part's sources after some tokens were drawn, given the entries of baskets with these.
+
+    ``changes`` are G_old − G_new of the tokens from ``first`` on, ``old`` and ``new`` their clusters.
+    """
+    width = changes.shape[1]
+    for e in range(len(tokens)):
+        i = tokens[e] - first
+        if old[i] != new[i]:
+            at = u8(2 * width) * u8(sources[e])
+            contents[sources[e], old[i]] -= f4(1)
+            contents[sources[e], new[i]] += f4(1)
+            for c in range(width):
+                work[at + u8(width + c)] += work[at + u8(c)] * changes[i, c]
+
+
+@njit(cache=True, **FAST)
+def sum_tokens(sources, tokens, first, work, sums, pairs):
+    """What a part's sources say of some tokens, given the entries of baskets with these, ordered by source.
+
+    Adds A and B of `draw_tokens` to ``sums``, (tokens, 2W), and Σ_x a² n_x over the sources that hold two of the tokens
+    to ``pairs``, (tokens, tokens, W), the second before the first: by so much a change of one lowers B of the other.
+    """
+    n, width = sums.shape[0], sums.shape[1] // 2
+    row, beside = u8(2 * width), u8(n * width)
+    sums, pairs = sums.reshape(-1), pairs.reshape(-1)
+    begin = 0
+    for e in range(len(tokens)):
+        if sources[e] != sources[begin]:
+            begin = e
+        i, at = u8(tokens[e] - first), row * u8(sources[e])
+        for block in range(0, 2 * width, 4):
+            to, lane = i * row + u8(block), at + u8(block)
+            s0, s1, s2, s3 = sums[to], sums[to + u8(1)], sums[to + u8(2)], sums[to + u8(3)]
+            s0, s1, s2, s3 = s0 + work[lane], s1 + work[lane + u8(1)], s2 + work[lane + u8(2)], s3 + work[lane + u8(3)]
+            sums[to], sums[to + u8(1)], sums[to + u8(2)], sums[to + u8(3)] = s0, s1, s2, s3
+        for block in range(0, width, 4):
+            lane = at + u8(block)
+            n0, n1, n2, n3 = work[lane], work[lane + u8(1)], work[lane + u8(2)], work[lane + u8(3)]
+            for o in range(begin, e):
+                to = i * beside + u8(tokens[o] - first) * u8(width) + u8(block)
+                t0, t1, t2, t3 = pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)]
+                t0, t1, t2, t3 = t0 + n0, t1 + n1, t2 + n2, t3 + n3
+                pairs[to], pairs[to + u8(1)], pairs[to + u8(2)], pairs[to + u8(3)] = t0, t1, t2, t3
+
+
+@njit(cache=True, **FAST)
+def draw_summed_tokens(sums, pairs, cells, precision, log_share, uniforms, labels):
+    """Draw the clusters of some tokens, one after the other, from what all sources say of them, see `sum_tokens`.
+
+    The same draws as `draw_tokens`: what a token's change does to a later one's B follows from the sources of both.
+    """
+    width, m_token = cells.shape[1], len(log_share)
+    scores, total = np.empty(m_token, f4), np.empty(width)
+    changes = np.zeros((len(labels), width), f4)
+    half = 0.5 * precision
+    for j in range(len(labels)):
+        old = labels[j]
+        total[:] = sums[j, width:]
+        for i in range(j):
+            for c in range(width):
+                total[c] += pairs[j, i, c] * changes[i, c]
+        for k in range(m_token):
+            t = 0.0
+            for c in range(width):
+                v = np.float64(cells[k, c] - cells[old, c])
+                t += v * (2.0 * total[c] - sums[j, c] * v)
+            scores[k] = log_share[k] + f4(half * t)
+        k = pick(scores, uniforms[j])
+        labels[j] = k
+        for c in range(width):
+            changes[j, c] = cells[old, c] - cells[k, c]
+    return changes
 
 
 # offsets, latent answers, cut points
@@ -494,6 +624,88 @@ def draw_offsets(indptr, residual, weights, precision, prior_precision, normals,
 
 
 ROWS = 512  # at a time, so that what is worked out of them stays near and in vector registers
+
+
+@njit(inline="always", **FAST)
+def inner(left, right, n):
+    """Equivalent to ``left[:n] @ right[:n]``."""
+    total = f4(0)
+    for i in range(n):
+        total += left[i] * right[i]
+    return total
+
+
+@njit(cache=True, **FAST)
+def draw_positions(
+    indptr, rows, others, residual, weights, features, precision, precisions, shift, labels, normals, own
+):  # fmt: skip
+    """Positions ``own`` (n, d), whose observations stand together in ``rows``; the residuals follow.
+
+    x ~ N(A⁻¹h, A⁻¹), A = precision·Σ w g gᵀ + Λ, h = precision·Σ w (r + g·x) g + shift, where g is the row of
+    ``features`` (others, d) of what an observation meets, and Λ = precisions[labels].
+    """
+    d = own.shape[1]
+    gram, lower, right, z, change = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, f4)
+    g, wanted = np.empty((d, ROWS), f4), np.empty(ROWS, f4)
+    weighted = g if weights is None else np.empty((d, ROWS), f4)
+    for item in range(len(own)):
+        gram[:], right[:] = 0, 0
+        for start in range(indptr[item], indptr[item + 1], ROWS):
+            n = min(ROWS, indptr[item + 1] - start)
+            for i in range(n):
+                e, other = u8(rows[start + i]), u8(others[start + i])
+                t = residual[e]
+                for a in range(d):
+                    g[a, i] = features[other, a]
+                    t += features[other, a] * own[item, a]
+                wanted[i] = t
+                if weights is not None:
+                    for a in range(d):
+                        weighted[a, i] = weights[e] * g[a, i]
+            for a in range(d):
+                right[a] += inner(weighted[a], wanted, n)
+                for b in range(a + 1):
+                    gram[a, b] += inner(weighted[a], g[b], n)
+        prior = precisions[labels[item]]
+        for a in range(d):  # L Lᵀ is the precision; L z = h plus normals; Lᵀ x = z
+            for b in range(a + 1):
+                t = precision * gram[a, b] + prior[a, b]
+                for c in range(b):
+                    t -= lower[a, c] * lower[b, c]
+                lower[a, b] = math.sqrt(t) if a == b else t / lower[b, b]
+            t = precision * right[a] + shift[item, a]
+            for c in range(a):
+                t -= lower[a, c] * z[c]
+            z[a] = t / lower[a, a]
+        for a in range(d):
+            z[a] += normals[item, a]
+        for a in range(d - 1, -1, -1):
+            t = z[a]
+            for c in range(a + 1, d):
+                t -= lower[c, a] * z[c]
+            z[a] = t / lower[a, a]
+            change[a] = f4(z[a]) - own[item, a]
+            own[item, a] = f4(z[a])
+        for place in range(indptr[item], indptr[item + 1]):
+            other, moved = u8(others[place]), f4(0)
+            for a in range(d):
+                moved += features[other, a] * change[a]
+            residual[u8(rows[place])] -= moved
+
+
+@njit(cache=True, **FAST)
+def nearness(points, means, lower, out):
+    """Equivalent to ``out += -0.5 * (((points[:, None] - means) @ lower) ** 2).sum(2)``, for each cluster."""
+    n, d = points.shape
+    for i in range(n):
+        for k in range(len(means)):
+            total = 0.0
+            for b in range(d):
+                t = 0.0
+                for a in range(b, d):
+                    t += (points[i, a] - means[k, a]) * lower[k, a, b]
+                total += t * t
+            out[i, k] -= 0.5 * total
 
 
 @njit(cache=True, **FAST)
@@ -618,6 +830,17 @@ def add_pulls(sources, source_of, asked, joins, indptr, tokens, itself, clusters
             size += f4(1)
         if size > 0:
             out[e] += pull / math.sqrt(size)
+
+
+@njit(cache=True, **FAST)
+def add_products(left, right, out):
+    """Equivalent to ``out += einsum("er,er->e", left, right)`` of rows ``left = (table, at)`` and ``right``."""
+    (first, i), (second, j) = left, right
+    for e in range(len(out)):
+        a, b, total = first[i[e]], second[j[e]], f4(0)
+        for r in range(first.shape[1]):
+            total += a[r] * b[r]
+        out[e] += total
 
 
 @njit(cache=True, **FAST)

@@ -16,6 +16,7 @@ from scipy.special import ndtr, ndtri
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode, Sample
 from gingham.models.layers.draws import LayerDraws, PredictionRows, with_unknown
+from gingham.models.layers.positions import SETTLING
 from gingham.models.layers.problem import BASKET, ITEM, OFFSET_SWEEPS, Basket, ChainState, LayerProblem, first_state
 from gingham.models.layers.side import SideTokens
 
@@ -77,19 +78,28 @@ def with_new_items(
         mine, of_mode = draws.tokens(every, t), {ITEM: layer.source, BASKET: layer.target}.get(layer.kind)
         labels.append(mine if of_mode is None else renumbered(mine, of_mode, layer.n_token_clusters))
     offsets = [renumbered(draws.offsets_of(every, mode), mode, 0) for mode in range(len(n_items))]
+    positions = draws.positions[:, :0]
+    if draws.plan is not None:
+        parts = []
+        for mode in (draws.plan.source, draws.plan.target):
+            known = draws.positions_of(mode)
+            parts.append(np.zeros((len(known), n_items[mode], *known.shape[2:]), dtype=known.dtype))
+            parts[-1][:, place[mode]] = known
+        positions = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
     return replace(
         draws,
         n_items=n_items,
         baskets=tuple(baskets.get(at, basket) for at, basket in enumerate(draws.baskets)),
         labels=np.concatenate(labels, axis=1),
         offsets=np.concatenate(offsets, axis=1),
+        positions=positions,
         windows=None if draws.windows is None else replace(draws.windows, users=place[0][draws.windows.users]),
     )
 
 
 def draw_new_items(draws: LayerDraws, new: Sequence[Bools], sample: Sample, rng: np.random.Generator) -> LayerDraws:
     """Offsets and clusters of the marked items of each mode, from labelled observations in the draws' numbering."""
-    draws = replace(draws, labels=draws.labels.copy(), offsets=draws.offsets.copy())
+    draws = replace(draws, labels=draws.labels.copy(), offsets=draws.offsets.copy(), positions=draws.positions.copy())
     for mode, fresh in enumerate(new):
         rows = fresh[sample.codes[mode]]
         if rows.any():
@@ -109,6 +119,8 @@ def _fold_mode(draws: LayerDraws, mode: int, fresh: Bools, sample: Sample, rng: 
     own = [*((t, True) for t in aims), *((t, False) for t in selves)]
     labels = {key: np.zeros(n, dtype=np.int64) for key in own}
     offset = np.zeros(n)
+    place: Floats = np.zeros((n, 0 if draws.plan is None else draws.plan.rank))
+    has_place = draws.plan is not None and mode in (draws.plan.source, draws.plan.target)
     for s in range(draws.n_draws):
         fixed = np.full(len(y), draws.means[s])
         for j, code in enumerate(sample.codes):
@@ -126,6 +138,9 @@ def _fold_mode(draws: LayerDraws, mode: int, fresh: Bools, sample: Sample, rng: 
             shares[t, aimed] = np.log((np.bincount(mine, minlength=m)[:m] + 1.0) / (len(mine) + m))
             if s == 0:
                 labels[t, aimed] = rng.integers(m, size=n)
+        met, prior = _met(draws, prepared, s, mode) if has_place else (np.zeros((len(y), 0)), np.zeros((2, 0)))
+        place = place if s else np.tile(prior[0], (n, 1))
+        fixed += (met * place[at]).sum(axis=1)
         f = fixed + offset[at] + sum(choices[key][np.arange(len(y)), labels[key][at]] for key in own)
         for _ in range(N_SWEEPS):
             z = y if draws.label_values is None else _latent(draws, s, y, f, rng)
@@ -134,6 +149,10 @@ def _fold_mode(draws: LayerDraws, mode: int, fresh: Bools, sample: Sample, rng: 
             drawn = mean + rng.standard_normal(n) / np.sqrt(precision)
             f += (drawn - offset)[at]
             offset = drawn
+            if has_place:
+                without = z - f + (met * place[at]).sum(axis=1)
+                place = _draw_place(at, n, weights / draws.noise, met, without, prior, rng)
+                f = z - without + (met * place[at]).sum(axis=1)
             for key in own:
                 table = choices[key]
                 without = z - f + table[np.arange(len(y)), labels[key][at]]
@@ -146,6 +165,32 @@ def _fold_mode(draws: LayerDraws, mode: int, fresh: Bools, sample: Sample, rng: 
         draws.offsets_of(s, mode)[items] = offset
         for t, aimed in own:
             (draws.targets(s, t) if aimed else draws.tokens(s, t))[items] = labels[t, aimed]
+        if has_place:
+            draws.positions_of(mode)[s, items] = place[:, None]
+
+
+def _met(draws: LayerDraws, prepared: PredictionRows, s: int, mode: int) -> tuple[Floats, Floats]:
+    """The positions that rows meet on the other side, (N, rank), and the mean and variance of those of a mode."""
+    points, plan = draws.points(s), draws.plan
+    if points is None or plan is None or prepared.points is None:
+        raise ValueError("draws without positions")
+    source, target = prepared.points
+    if mode == plan.target:
+        return points.sources[source], np.stack([points.targets[-1], points.variances[1]])
+    return points.targets[target], np.stack([points.sources[-1], points.variances[0]])
+
+
+def _draw_place(
+    at: Ints, n: int, precision: Floats, met: Floats, without: Floats, prior: Floats, rng: np.random.Generator
+) -> Floats:
+    """Positions of new items, (n, rank), from what rows leave for them, under the normal distribution of the others."""
+    mean, variance = prior[0], np.maximum(prior[1], 1e-9)
+    gram, right = np.zeros((n, len(mean), len(mean))), np.zeros((n, len(mean)))
+    np.add.at(gram, at, precision[:, None, None] * met[:, :, None] * met[:, None, :])
+    np.add.at(right, at, (precision * without)[:, None] * met)
+    lower = np.linalg.cholesky(gram + np.diag(1.0 / variance))
+    z = np.linalg.solve(lower, (right + mean / variance)[:, :, None]) + rng.standard_normal((n, len(mean), 1))
+    return np.asarray(np.linalg.solve(lower.transpose(0, 2, 1), z)[:, :, 0])
 
 
 def _choices(draws: LayerDraws, prepared: PredictionRows, s: int, t: int, aimed: bool) -> Floats:
@@ -190,7 +235,12 @@ def last_states(draws: LayerDraws, problem: LayerProblem, rng: np.random.Generat
         d = problem.n_modes
         state.offsets[:d] = [draws.offsets_of(s, mode).copy() for mode in range(d)]
         state.offset_variances[:d] = draws.variances[s].tolist()
-        state.mean, state.n_sweeps, state.baskets_enabled = float(draws.means[s]), OFFSET_SWEEPS, True
+        if state.positions is not None and draws.plan is not None:
+            own = draws.positions_of(draws.plan.source)[s]
+            state.positions.sources, state.positions.centres = own.reshape(-1, own.shape[2]), own.mean(axis=1)
+            state.positions.targets = draws.positions_of(draws.plan.target)[s, :, 0].copy()
+        settled = OFFSET_SWEEPS if state.positions is None else SETTLING
+        state.mean, state.n_sweeps, state.baskets_enabled = float(draws.means[s]), settled, True
         if draws.label_values is not None:
             state.cuts = draws.cuts[s].copy()
         states.append(state)

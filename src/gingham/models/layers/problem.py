@@ -20,6 +20,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data.sample import marked
 from gingham.engine.files import by_blocks, gathered
+from gingham.models.layers.positions import SETTLING, PositionPlan, Positions
 from gingham.storage import savable
 
 ITEM, BASKET, SIDE = "item", "basket", "side information"
@@ -188,6 +189,7 @@ class LayerProblem:
     scale: float = 1.0  # variance of the labels, the unit of the priors
     center: float = 0.0  # mean of the prior of μ
     priors: Priors = field(default_factory=Priors)
+    positions: PositionPlan | None = None
 
     @property
     def n_modes(self) -> int:
@@ -196,6 +198,20 @@ class LayerProblem:
     @property
     def n_rows(self) -> int:
         return self.codes.shape[1]
+
+    @property
+    def layout(self) -> object | None:
+        """Where chains run that cannot run anywhere else; None where they can."""
+        return None
+
+    @property
+    def counts(self) -> Floats:
+        """How often each row counts, (N,)."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    def has_rows(self, mode: int) -> Bools:
+        """Which items of a mode have rows, (n_items,)."""
+        return np.bincount(self.codes[mode], minlength=self.n_items[mode]) > 0
 
     @cached_property
     def label_codes(self) -> Ints:
@@ -217,6 +233,15 @@ class LayerProblem:
             ends.append(np.concatenate([[0], np.flatnonzero(changes) + 1, [self.n_rows]]).astype(np.int64))
         return tuple(ends)
 
+    @cached_property
+    def position_codes(self) -> tuple[Ints, Ints]:
+        """Of each row the source with its period, counted together, and the target; for positions."""
+        plan = self.positions
+        if plan is None:
+            raise ValueError("a problem without positions")
+        period = plan.period(self.times, self.n_rows)
+        return self.codes[plan.source] * np.int64(plan.n_periods) + period, self.codes[plan.target]
+
     @property
     def n_offsets(self) -> tuple[int, ...]:
         """The number of offsets of each kind: of the items of each mode, then of the windows of each width."""
@@ -235,6 +260,8 @@ class LayerProblem:
         """The number of layers of each kind, as text."""
         kinds = [layer.kind for layer in self.layers]
         counts = [f"{kinds.count(kind)} {kind} layers" for kind in (ITEM, BASKET, SIDE) if kind in kinds]
+        if (plan := self.positions) is not None:
+            counts.append(f"positions of {plan.rank} coordinates in {plan.n_periods} periods")
         return ", ".join(counts) or "offsets only"
 
     def offset_variance(self, kind: int) -> float:
@@ -276,11 +303,22 @@ class ChainState:
     n_sweeps: int = 0
     square: float = float("inf")  # mean square of the residuals after the last sweep
     baskets_enabled: bool = False  # whether basket layers are drawn yet
+    positions: Positions | None = None
 
     @property
     def draws_layers(self) -> bool:
         """Whether the next sweep draws more than offsets."""
         return self.n_sweeps >= OFFSET_SWEEPS
+
+    @property
+    def draws_latent(self) -> bool:
+        """Whether the next sweep draws latent answers; positions first settle on the labels."""
+        return self.draws_layers and (self.positions is None or self.settled)
+
+    @property
+    def settled(self) -> bool:
+        """Whether variances and clusters of positions are drawn."""
+        return self.n_sweeps >= SETTLING
 
     def end_sweep(self, square: float) -> None:
         """Note that a sweep has ended with this mean square of the residuals."""
@@ -293,10 +331,10 @@ class ChainState:
 def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -> ChainState:
     """Random clusters, cells of zero, and the labels as latent answers."""
     label_values = np.zeros(1) if problem.label_values is None else problem.label_values
-    cuts = (label_values[1:] + label_values[:-1]) / 2.0
+    cuts, plan = (label_values[1:] + label_values[:-1]) / 2.0, problem.positions
     return ChainState(
         noise=noise,
-        mean=float(np.average(problem.labels, weights=problem.weights)),
+        mean=problem.center,
         offsets=[np.zeros(n, dtype=np.float32) for n in problem.n_offsets],
         offset_variances=[problem.offset_variance(kind) for kind in range(len(problem.n_offsets))],
         targets=[
@@ -313,7 +351,8 @@ def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -
         cell_variances=[noise * problem.priors.cell_variance] * len(problem.layers),
         cuts=cuts,
         steps=np.full(len(cuts), 0.03 * float(np.sqrt(problem.scale))),
-        latent=by_blocks(lambda rows: problem.labels[rows].astype(np.float32), problem.n_rows, problem.labels),
+        latent=by_blocks(lambda rows: problem.labels[rows].astype(np.float32), len(problem.labels), problem.labels),
+        positions=None if plan is None else Positions.first(plan, problem.n_items, noise, rng),
     )
 
 

@@ -116,7 +116,7 @@ class Named(NamedTuple):
     def parts(self, codes: Sequence[Ints], times: Floats | None = None) -> dict[str, Floats]:
         """What each part adds to the latent answer of every row, (N,) each, averaged over the draws."""
         draws, n = self.draws, len(codes[0])
-        rows = PredictionRows.of(draws, codes)
+        rows = PredictionRows.of(draws, codes, times)
         found: dict[str, Floats] = {"average": np.full(n, draws.means.mean())}
         for mode, own, code in zip(self.modes, draws.mean_offsets(), codes):
             found[f"offset, {mode.name}"] = np.append(own, 0.0)[code]
@@ -128,6 +128,11 @@ class Named(NamedTuple):
             for s in range(draws.n_draws):
                 rows.add_layer(draws, s, t, mine)
             total += mine / draws.n_draws
+        if draws.plan is not None:
+            near: Floats = np.zeros(n)
+            for s in range(draws.n_draws):
+                rows.add_points(draws.points(s), near)
+            found[f"positions, {self.modes[0].name} and {self.modes[1].name}"] = near / draws.n_draws
         return found
 
     def row_account(self, codes: Sequence[int]) -> tuple[Part, ...]:

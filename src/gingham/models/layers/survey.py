@@ -16,11 +16,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike, nearest
 from gingham.cells.losses import floored
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import as_frame, frame_of
-from gingham.data.answers import NO_ANSWER, STEPS, answers_of, as_numbers, in_order, nearest, steps_of
+from gingham.data.answers import NO_ANSWER, STEPS, answers_of, as_numbers, in_order, steps_of
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Callback
@@ -270,7 +270,7 @@ class SurveyCoClustering(ClassifierMixin, TupleModel, Persistent):  # type: igno
                 every = labels[mine].astype(np.float64)
                 steps = steps_of(every)
                 scale = answers_of(steps.tolist())
-                labels[mine] = scale[nearest(steps, every)]
+                labels[mine] = scale[nearest(every, steps)]
             scale = in_order(values) if scale is None else scale
             ordered.append(scale is not None or len(values) == 2)
             found.append(values if scale is None else scale)
@@ -421,7 +421,7 @@ class SurveyCoClustering(ClassifierMixin, TupleModel, Persistent):  # type: igno
         at, labels = self.modes_[1].encode(ids[1]), labels.astype(object)
         for q in np.flatnonzero(self.questions_.measured):
             steps = self.classes_[self.questions_.answers[q, : self.questions_.sizes[q]]]
-            labels[at == q] = steps[nearest(steps.astype(np.float64), labels[at == q].astype(np.float64))]
+            labels[at == q] = steps[nearest(labels[at == q].astype(np.float64), steps.astype(np.float64))]
         sample = Sample.of(ids, labels.astype(str), weights, modes=self.modes_, alphabet=self.alphabet_)
         return self.model_._observed(*self._as_statements(sample))
 

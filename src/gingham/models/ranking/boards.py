@@ -11,8 +11,8 @@ from sklearn.utils.extmath import randomized_svd
 from gingham.arrays import Floats, Ints
 from gingham.engine.k_means import k_means
 from gingham.engine.threads import one_blas_thread, one_library_thread
-from gingham.models.ranking.baskets import Baskets, membership
-from gingham.models.ranking.kernels import gram, grams
+from gingham.models.ranking.baskets import Baskets, Tables, Taken, membership
+from gingham.models.ranking.kernels import grams
 from gingham.storage import savable
 
 SCALE = -0.4  # a basket's groups are counted times |N(u)|^SCALE
@@ -79,26 +79,15 @@ class Equations:
     second: Floats
 
     @classmethod
-    def of(cls, baskets: Baskets, labels: Ints, targets: Ints | None = None) -> Equations:
+    def of(cls, baskets: Taken, labels: Ints, targets: Ints | None = None) -> Equations:
         targets = np.arange(baskets.n_items) if targets is None else targets
-        weights = baskets.power(USER_WEIGHT)
-        weights /= weights.mean()
-        scale = baskets.power(SCALE)
-        rows = features(baskets, labels, int(labels.max()) + 1)
-        wanted = baskets.taken if len(targets) == baskets.n_items else baskets.of_items(targets).taken
-        owners = Baskets(wanted).owners
-        right, change = grams(wanted, rows, weights, -weights * scale)
+        k, mean = int(labels.max()) + 1, float(baskets.power(USER_WEIGHT).mean())
+        right, change = baskets.tables(len(targets), k + 1, _right, labels, k, mean, targets)
+        square, *each = baskets.added(_square, labels, k, mean)
         return cls(
-            labels,
-            labels[targets],
-            gram(rows, rows, weights).astype(np.float64),
-            right,
-            change,
-            *(
-                np.bincount(wanted.indices, value[owners], len(targets)).astype(np.float64)
-                for value in (weights * scale, weights * scale**2)
-            ),
-        )
+            labels, labels[targets], square.astype(np.float32).astype(np.float64), right, change,
+            *(value[targets] for value in each),
+        )  # fmt: skip
 
     def solve(self, penalty: float) -> BasketBoard:
         """The ridge regression of every target on the groups of the basket."""
@@ -114,7 +103,24 @@ class Equations:
         return BasketBoard(self.labels, np.ascontiguousarray(found[:, :k].T), found[:, k].copy(), self.square)
 
 
-def fit_board(baskets: Baskets, labels: Ints, penalty: float, targets: Ints | None = None) -> BasketBoard:
+def _right(part: Baskets, labels: Ints, k: int, mean: float, targets: Ints, a: int, b: int) -> Tables:
+    """Rows a:b of ``right`` and ``change`` that some users make."""
+    weights = part.power(USER_WEIGHT) / mean
+    wanted = part.taken if b - a == part.n_items else part.of_items(targets[a:b]).taken
+    return grams(wanted, features(part, labels, k), weights, -weights * part.power(SCALE))
+
+
+def _square(part: Baskets, labels: Ints, k: int, mean: float) -> Tables:
+    """What some users make of ``square``, and of ``first`` and ``second`` of all items."""
+    weights, scale, rows = part.power(USER_WEIGHT) / mean, part.power(SCALE), features(part, labels, k)
+    of_items = (
+        np.bincount(part.taken.indices, value[part.owners], part.n_items).astype(np.float64)
+        for value in (weights * scale, weights * scale**2)
+    )
+    return (*grams(rows, rows, weights), *of_items)
+
+
+def fit_board(baskets: Taken, labels: Ints, penalty: float, targets: Ints | None = None) -> BasketBoard:
     """One board: ridge regressions on the basket's groups, every target taken out of its own owners' baskets."""
     return Equations.of(baskets, labels, targets).solve(penalty)
 
@@ -212,7 +218,7 @@ def compressed(baskets: Baskets, pull: Floats, intercept: Floats, n_groups: int,
         ).astype(np.float32)
         k = int(groups.max()) + 1
         rows = features(baskets, groups, k)
-        square = gram(rows, rows, weights).astype(np.float64)
+        (square,) = grams(rows, rows, weights)
         square[np.arange(k), np.arange(k)] += RELATIVE_RIDGE * np.trace(square[:k, :k]) / k
         found = np.linalg.solve(square, rows.T @ (wanted * weights[:, None]))
     table, constant = found[:k].astype(np.float32), (size * found[k, targets]).astype(np.float32)

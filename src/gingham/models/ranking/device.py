@@ -23,10 +23,8 @@ def _device() -> str:
     return "cuda" if import_module("torch").cuda.is_available() else "cpu"
 
 
-def gram(taken: sparse.csr_array, weights: Floats, backend: str) -> Floats:
-    """Equivalent to ``(taken.T @ diags(weights) @ taken).toarray()``, float32."""
-    if not on_torch(backend):
-        return kernels.gram(taken, taken, weights)
+def gram(taken: sparse.csr_array, weights: Floats) -> Floats:
+    """Equivalent to ``(taken.T @ diags(weights) @ taken).toarray()``, float32, with torch."""
     torch = import_module("torch")
     m = taken.shape[1]
     total = torch.zeros((m, m), device=_device())

@@ -15,25 +15,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
 from gingham.data.adapt import Columns, frame_of, id_columns
-from gingham.data.sample import MOST_WEIGHT, checked_weights
+from gingham.data.partitioned import PartitionedTable
 from gingham.data.sources import opened
 from gingham.engine.place import on_torch
 from gingham.engine.threads import one_blas_thread, over_blocks
 from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.base import Persistent
 from gingham.models.listed import Listed
 from gingham.models.questions import Predicted
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.boards import Board, coarser, compressed, readable
 from gingham.models.ranking.factors import fit_factors
-from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, choose, choose_dislike, fit_ranking, ndcg
+from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, Choice, choose, choose_dislike, fit_ranking, ndcg
 from gingham.models.ranking.kernels import best
+from gingham.models.ranking.rows import PairRows, degrees
 from gingham.models.ranking.rules import RuleArguments, Rules, free_places, moved_by, read_rules
 from gingham.models.ranking.side import Sides, fit_new_items, fit_new_people, with_tables
 from gingham.models.ranking.summary import NamedBoard, Reasons, named, reasons_of, summary_groups, telling_items
 from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
+    from gingham.models.ranking.scattered import ScatteredRows
     from gingham.summary.item_tables import ItemInfo
 
 BLOCK = 512  # users that are scored at a time
@@ -128,6 +131,7 @@ class BasketRanker(Persistent):
         The readable form, basket groups × target groups: one board for the whole ranking, and a coarse one.
     groups_ : array of shape (n_items,), the group that reasons count each item to
     group_names_ : list of str
+    engine_ : {"cores", "files", "dask"}, where sums over users were computed
 
     Notes
     -----
@@ -154,6 +158,7 @@ class BasketRanker(Persistent):
         "baskets_",
         "selection_",
         "item_factors_",
+        "engine_",
         "groups_",
         "group_names_",
         "_ranking",
@@ -198,35 +203,37 @@ class BasketRanker(Persistent):
         sample_weight: ArrayLike | None = None,
         *,
         item_info: ItemInfo | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Learn from pairs (user, item), shape (N, 2): ids of any kind, an array, a list of pairs or a frame.
+
+        Paths, queries, streams and dask frames are read as in :doc:`/guide/scale`; where a dask client is current,
+        its workers hold the baskets and make all sums over users.
 
         Repeated rows and ``sample_weight`` are counts; they add up, and a pair is taken when its sum is at least
         ``min_count``. How often it was taken beyond that is not used. A pair whose sum is below 0 is refused: give what
         was seen but not wanted a negative weight, or a negative label ``y`` (labels are then degrees, which multiply
         the weights; labels without a negative one say nothing). ``item_info`` are tables about users or items, for
-        summaries (see :func:`gingham.summarize`).
+        summaries (see :func:`gingham.summarize`). ``checkpoint`` keeps what was chosen and the factors, see
+        ``gingham.fitting.checkpoints``.
         """
         self._check()
-        X, y, sample_weight = opened(X, y, sample_weight)
-        columns, names = self._columns(X, reset=True)
-        weights = degrees(y, sample_weight, len(columns[0]))
-        seen = Mode.of(columns[0], names[0]), Mode.of(columns[1], names[1])
-        (users, items), about = with_tables(seen, self.side)
-        codes, shape = (users.encode(columns[0]), items.encode(columns[1])), (users.n_items, items.n_items)
-        baskets = Baskets.counted(*codes, weights, self.min_count, shape)
-        refused = None
-        if weights is not None and (weights < 0).any():
-            refused = Baskets.counted(*codes, weights, 0, shape)
-        if baskets.taken.nnz == 0:
+        table = PartitionedTable.of(X, y, sample_weight, labelled=False)
+        checkpoint = checkpoint.bound_to(self, *((X, y, sample_weight) if table is None else table.names))
+        rows = self._rows(X, y, sample_weight) if table is None else self._partitions(table)
+        (users, items), about = with_tables(rows.modes, self.side)
+        baskets, refused = rows.baskets((users, items), self.min_count)
+        if baskets.n_taken == 0:
             raise GinghamError(f"No pair was taken {self.min_count:g} times or more: the ranking has no data.")
         seeds = np.random.SeedSequence(int(check_random_state(self.random_state).randint(2**31 - 1))).spawn(3)
         choosing, fitting, summary = (np.random.default_rng(seed) for seed in seeds)
         members = tuple(name for name in MEMBERS if name in self.members)
-        choice = choose(baskets, members, choosing, self.backend)
+        chosen = checkpoint.stage("choice").result(lambda: choose(baskets, members, choosing, self.backend)._to_file())
+        choice = Choice._from_file(chosen)
         ranking, board, factors = fit_ranking(
-            baskets, choice, int(self.n_boards), int(self.n_factors), fitting, self.backend
+            baskets, choice, int(self.n_boards), int(self.n_factors), fitting, self.backend, checkpoint
         )
+        place, baskets = baskets.place, baskets.whole()
         self.users_, self.items_ = users.items, items.items
         self.baskets_ = baskets
         self.selection_: dict[str, Any] = {
@@ -256,7 +263,21 @@ class BasketRanker(Persistent):
         self.group_names_ = named(self.item_names_, telling_items(baskets, self.groups_))
         self.side_names_ = (users.name, items.name)
         self._remember(None, 0, item_info)  # the baskets are part of the model
+        self.engine_ = place
         return self
+
+    def _partitions(self, table: PartitionedTable) -> ScatteredRows:
+        from gingham.models.ranking.scattered import ScatteredRows
+
+        rows = ScatteredRows(table)
+        self.n_features_in_ = len(rows.modes)
+        self.feature_names_in_ = np.array([mode.name for mode in rows.modes], dtype=object)
+        return rows
+
+    def _rows(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> PairRows:
+        X, y, sample_weight = opened(X, y, sample_weight)
+        columns = self._columns(X, reset=True)
+        return PairRows(columns, degrees(y, sample_weight, len(columns.columns[0])))
 
     def _columns(self, X: TableLike, reset: bool) -> Columns:
         columns = id_columns(X)
@@ -488,7 +509,7 @@ class BasketRanker(Persistent):
         backend: str | None = None,
         **rules: Unpack[RuleArguments],
     ) -> Any:
-        """The n best items of each user as a frame: user, item, place, score, base, reasons.
+        """The n best items of each user as a frame: user, item, place, score, base, reasons; titles where there are.
 
         Parameters
         ----------
@@ -552,15 +573,17 @@ class BasketRanker(Persistent):
         rows, ranks = np.nonzero(places >= 0)
         items = places[rows, ranks]
         table: dict[str, Sequence[object]] = {} if users is None else {"user": users[rows].tolist()}
+        names = self.item_names_
         table |= {
             "item": self.items_[items].tolist(),
+            **({"title": [names[i] for i in items]} if self.names else {}),
             "place": (ranks + 1).tolist(),
             "score": scores[rows, ranks].astype(float).tolist(),
         }
         if rules:
             table |= {"free_place": free[rows, ranks].tolist(), "rule": [moved[r][k] for r, k in zip(rows, ranks)]}
         if reasons:
-            names, listed = self.item_names_, np.split(items, np.searchsorted(rows, np.arange(1, len(places))))
+            listed = np.split(items, np.searchsorted(rows, np.arange(1, len(places))))
             told = [
                 why for row, mine in enumerate(listed) for why in self._explain(people.of(np.array([row])), mine, names)
             ]
@@ -681,21 +704,6 @@ class BasketRanker(Persistent):
 def _check_positive(name: str, value: object, otherwise: str = "") -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise GinghamError(f"{name}={value!r} must be an integer ≥ 1{otherwise}.")
-
-
-def degrees(y: object, sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
-    """The weight of each row, below 0 for what was not wanted: weights times labels, where one of them is negative."""
-    weights: Floats | None = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights is not None and weights.shape == (n_rows,) and np.isfinite(weights).all() and (weights < 0).any():
-        checked_weights(np.abs(weights), n_rows)
-    else:
-        weights = checked_weights(weights, n_rows)
-    labels = None if y is None else np.asarray(y)
-    if labels is None or labels.dtype.kind not in "if" or labels.shape != (n_rows,) or not (labels < 0).any():
-        return weights
-    if not np.isfinite(labels).all() or np.abs(labels).sum() > MOST_WEIGHT:
-        raise GinghamError("Labels of pairs are degrees: they must be finite, and their sum below 2**53.")
-    return np.asarray(labels.astype(np.float64) * (1.0 if weights is None else weights))
 
 
 def _codes(what: str, known: AnyArray, ids: Ids, advice: str) -> Ints:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from gingham.arrays import Floats, Ints
 from gingham.engine.threads import one_blas_thread
-from gingham.models.ranking.baskets import Baskets
+from gingham.models.ranking.baskets import Baskets, Taken
 from gingham.models.ranking.kernels import solve_rows
 from gingham.storage import savable
 
@@ -61,7 +60,7 @@ class Factors:
 
 
 def fit_factors(
-    baskets: Baskets,
+    baskets: Taken,
     n_factors: int,
     penalty: float,
     sweeps: int,
@@ -76,9 +75,4 @@ def fit_factors(
     if start is not None:
         shared = min(n_factors, start.items.shape[1])
         items[:, :shared] = start.items[:, :shared]
-    turned = sparse.csr_array(baskets.taken.T)
-    users = np.zeros((baskets.n_users, items.shape[1]), dtype=np.float32)
-    for _ in range(sweeps):
-        users = solve_rows(baskets.taken, items, penalty, ALPHA, users, STEPS)
-        items = solve_rows(turned, users, penalty, ALPHA, items, STEPS)
-    return Factors(items, float(penalty))
+    return Factors(baskets.swept(items, sweeps, penalty, ALPHA, STEPS), float(penalty))

@@ -12,15 +12,16 @@ from scipy import sparse
 
 from gingham.arrays import Floats, Ints
 from gingham.engine.threads import one_blas_thread
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.ranking import device
-from gingham.models.ranking.baskets import Baskets, membership
+from gingham.models.ranking.baskets import Baskets, Taken, membership
 from gingham.models.ranking.boards import SCALE, BasketBoard, Equations, features, fit_board
 from gingham.models.ranking.clusters import RARE, cluster_items
 from gingham.models.ranking.factors import Factors, fit_factors
 from gingham.models.ranking.item_ridge import primal
 from gingham.models.ranking.kernels import places
 from gingham.models.ranking.walk import walk_scores, walks
-from gingham.storage import savable
+from gingham.storage import State, savable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,6 +75,16 @@ class Choice:
     tried: dict[str, dict[str, float]]
     n_users: int
     pilot: Factors | None = None  # of what was not hidden: where the last fit begins
+
+    def _to_file(self) -> State:
+        pilot = {} if self.pilot is None else {"items": self.pilot.items, "penalty": self.pilot.penalty}
+        return {"settings": self.settings._asdict(), "tried": self.tried, "n_users": self.n_users} | pilot
+
+    @classmethod
+    def _from_file(cls, state: State) -> Choice:
+        pilot = Factors(state["items"], state["penalty"]) if "items" in state else None
+        settings = {**state["settings"], "weights": tuple(state["settings"]["weights"])}
+        return cls(Settings(**settings), state["tried"], state["n_users"], pilot)
 
 
 @savable
@@ -140,10 +151,10 @@ class Ranking:
         return found
 
 
-def default_settings(baskets: Baskets) -> Settings:
+def default_settings(baskets: Taken) -> Settings:
     """Sizes by the number of interactions; the rest as measured on several tables."""
     frequent = int((baskets.popularity >= RARE).sum())
-    return Settings(max(1, min(round(0.8 * sqrt(baskets.taken.nnz)), frequent // 2, MOST_CLUSTERS)))
+    return Settings(max(1, min(round(0.8 * sqrt(baskets.n_taken)), frequent // 2, MOST_CLUSTERS)))
 
 
 def ndcg(scores: Floats, seen: sparse.csr_array, hidden: sparse.csr_array, at: int = AT) -> Floats:
@@ -198,7 +209,7 @@ class Probe:
     """
 
     def __init__(
-        self, kept: Baskets, hidden: Baskets, probed: Ints, most: int, rng: np.random.Generator, backend: str
+        self, kept: Taken, hidden: Taken, probed: Ints, most: int, rng: np.random.Generator, backend: str
     ) -> None:
         self.kept, self.probed, self.rng, self.backend = kept, probed, rng, backend
         users = np.flatnonzero(hidden.sizes > 0)
@@ -264,7 +275,7 @@ class Probe:
         return {name: part for name, part in parts.items() if name in names}
 
 
-def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator, backend: str) -> Choice:
+def choose(baskets: Taken, members: tuple[str, ...], rng: np.random.Generator, backend: str) -> Choice:
     """Hide a fifth of each user's items, and keep for each setting the value that ranks them best.
 
     Everything is measured by NDCG@20 of 2,000 users (up to 8,000 where each has few hidden items) on the 1,500 most
@@ -309,7 +320,7 @@ def choose(baskets: Baskets, members: tuple[str, ...], rng: np.random.Generator,
     if "walk" in members:
         settings = search("walk", probe.walk, 1.5)
     every, last = [(probe.members(settings, members), probe.seen, probe.away)], probe
-    for _ in range(next((repeats for most_taken, repeats in REPEATS if baskets.taken.nnz <= most_taken), 0)):
+    for _ in range(next((repeats for most_taken, repeats in REPEATS if baskets.n_taken <= most_taken), 0)):
         kept, hidden = baskets.hide(rng)
         last = Probe(kept, hidden.of_items(probed), probed, most, rng, backend)
         every.append((last.members(settings, members), last.seen, last.away))
@@ -400,15 +411,20 @@ def _weigh(parts: dict[str, Floats], each: Callable[[Floats], Floats]) -> tuple[
 
 
 def fit_ranking(
-    baskets: Baskets, choice: Choice, n_boards: int, n_factors: int, rng: np.random.Generator, backend: str
-) -> tuple[Ranking, BasketBoard, Factors]:
+    baskets: Taken, choice: Choice, n_boards: int, n_factors: int, rng: np.random.Generator, backend: str,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
+) -> tuple[Ranking, BasketBoard, Factors]:  # fmt: skip
     """All members on all interactions, the first board for people to read, and the factors that make the clusters."""
     settings = choice.settings
     by_boards, by_items, by_factors, by_walk = settings.weights
     n, m = baskets.n_users, baskets.n_items
     popularity = baskets.popularity
     sweeps = SWEEPS if choice.pilot is None else LAST_SWEEPS
-    factors = fit_factors(baskets, min(n_factors, n, m), settings.factor_penalty, sweeps, rng, choice.pilot)
+    penalty, width = settings.factor_penalty, min(n_factors, n, m)
+    kept = checkpoint.stage("factors").result(
+        lambda: {"items": fit_factors(baskets, width, penalty, sweeps, rng, choice.pilot).items}, rng
+    )
+    factors = Factors(kept["items"], penalty)
     groups = [cluster_items(factors.items, popularity, settings.n_clusters, rng) for _ in range(max(n_boards, 1))]
     pull = np.zeros((m, m), dtype=np.float32) if m <= MOST_ITEMS else None
     if pull is not None and by_items:
@@ -421,13 +437,13 @@ def fit_ranking(
         )
     intercept = np.zeros(m, dtype=np.float32)
     shown = fit_board(baskets, groups[0], settings.board_penalty)
-    kept: list[BasketBoard] = []
+    alone: list[BasketBoard] = []
     for t, labels in enumerate(groups if by_boards else []):
         board = fit_board(baskets, labels, settings.board_penalty) if t else shown
         share = np.float32(by_boards / n_boards)
         intercept += share * board.intercept
         if pull is None:
-            kept.append(replace(board, weights=share * board.weights))
+            alone.append(replace(board, weights=share * board.weights))
         else:
             scaled = share * board.weights
             for j, c in enumerate(board.labels):
@@ -435,4 +451,4 @@ def fit_ranking(
     if pull is not None:
         np.fill_diagonal(pull, 0.0)  # an item is no reason for itself
     part = (by_factors, factors) if by_factors else None
-    return Ranking(intercept, pull, tuple(kept), part), shown, factors
+    return Ranking(intercept, pull, tuple(alone), part), shown, factors

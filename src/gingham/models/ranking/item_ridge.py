@@ -13,35 +13,39 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.models.ranking import device
-from gingham.models.ranking.baskets import Baskets, membership
+from gingham.models.ranking.baskets import Baskets, Tables, Taken, membership
 
 USER_WEIGHT = -0.6  # users weigh |N(u)|^USER_WEIGHT: heavy users say less an item
 GROWTH = 0.4  # the ridge grows with popularity to this power
 BLOCK = 2048  # items at a time, where all items × all users would be too many
 
 
-def ridge_of(baskets: Baskets, strength: float) -> tuple[Floats, Floats]:
-    """Weights of the users (n_users,) and the ridge λ_i of each item (n_items,).
+def ridge_of(baskets: Taken, strength: float) -> Floats:
+    """The ridge λ_i of each item, shape (n_items,).
 
     λ_i = strength · g · ((pop_i + 1)/(p + 1))^GROWTH, with p and g the popularity and the diagonal of G as a typical
     *interaction* sees them (averages weighted by popularity): many items that nobody takes then change neither.
     """
-    weights = baskets.power(USER_WEIGHT)
     popularity = baskets.popularity
-    diagonal = np.bincount(baskets.taken.indices, weights[baskets.owners], baskets.n_items)
+    (diagonal,) = baskets.added(_diagonal)
     share = popularity / popularity.sum()
     typical = float(share @ popularity)
-    return weights, strength * float(share @ diagonal) * ((popularity + 1.0) / (typical + 1.0)) ** GROWTH
+    return strength * float(share @ diagonal) * ((popularity + 1.0) / (typical + 1.0)) ** GROWTH
 
 
-def primal(baskets: Baskets, labels: Ints, strength: float, rho: float, backend: str) -> Floats:
+def _diagonal(part: Baskets) -> Tables:
+    weights = part.power(USER_WEIGHT)[part.owners]
+    return (np.bincount(part.taken.indices, weights, part.n_items).astype(np.float64),)
+
+
+def primal(baskets: Taken, labels: Ints, strength: float, rho: float, backend: str) -> Floats:
     """B as one table, float32, shape (n_items, n_items).
 
     K⁻¹ = D^½ (I − Z diag(ρ/(1 + ρ n_c)) Z') D^½ is never written out.
     """
-    weights, ridge = ridge_of(baskets, strength)
+    ridge = ridge_of(baskets, strength)
     sizes = np.bincount(labels)
-    system = device.gram(baskets.taken, weights, backend)
+    system = baskets.gram(USER_WEIGHT, backend)
     at = np.diag_indices(len(system))
     system[at] += ridge.astype(np.float32)
     root, shrink = np.sqrt(ridge).astype(np.float32), (rho / (1.0 + rho * sizes)).astype(np.float32)

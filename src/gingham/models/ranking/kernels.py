@@ -10,37 +10,34 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.engine.threads import in_blocks, one_blas_thread
 
 TILE = 512  # columns that are summed at a time: their part of the table stays in the cache
 
 
-def gram(left: sparse.csr_array, right: sparse.csr_array, weights: Floats) -> Floats:
-    """Equivalent to ``(left.T @ diags(weights) @ right).toarray()`` as float32, shape (left columns, right columns)."""
-    return grams(left, right, weights, None)[0]
+def _aligned(array: AnyArray) -> AnyArray:
+    """The array where its numbers may lie: those of a message do not, and compiled code would round in another way."""
+    return np.require(array, requirements=["C", "ALIGNED"])
 
 
-def grams(
-    left: sparse.csr_array, right: sparse.csr_array, weights: Floats, more: Floats | None
-) -> tuple[Floats, Floats]:
-    """The same for two vectors of weights at once, which costs little more than one; without ``more`` it is empty."""
+def grams(left: sparse.csr_array, right: sparse.csr_array, *weights: Floats) -> tuple[Floats, ...]:
+    """Equivalent to ``(left.T @ diags(w) @ right).toarray()`` for one or two vectors of weights, float64.
+
+    Two at once cost little more than one. Their shape is (left columns, right columns).
+    """
     turned = sparse.csc_array(left)
-    out = np.zeros((left.shape[1], right.shape[1]), dtype=np.float32)
-    second = np.zeros(out.shape if more is not None else (0, 0), dtype=np.float32)
+    out = tuple(np.zeros((left.shape[1], right.shape[1])) for _ in weights)
     rows = np.repeat(np.arange(left.shape[0]), np.diff(left.indptr))
     work = np.concatenate([[0], np.cumsum(np.bincount(left.indices, np.diff(right.indptr)[rows], left.shape[1]))])
-    one = np.asarray(weights, dtype=np.float64)
+    kernel = _gram if len(weights) == 1 else _grams
+    parts = [_aligned(a) for own in (turned, right) for a in (own.indptr, own.indices, own.data)]
 
     def run(first: int, last: int) -> None:
-        parts = turned.indptr, turned.indices, turned.data, right.indptr, right.indices, right.data
-        if more is None:
-            _gram(*parts, one, first, last, out)
-        else:
-            _grams(*parts, one, np.asarray(more, dtype=np.float64), first, last, out, second)
+        kernel(*parts, *(np.asarray(w, dtype=np.float64) for w in weights), first, last, *out)
 
     in_blocks(run, work.astype(np.int64), 0, left.shape[1], int(work[-1]))
-    return out, second
+    return out
 
 
 @njit(cache=True, nogil=True)
@@ -118,13 +115,14 @@ def solve_rows(
     Conjugate gradients from ``start`` (n, f), at most ``steps``, ended when the squared residual is ``tol`` of what
     it would be at 0. Equivalent, with steps enough, to a row ``solve(Y'Y + α Y_u'Y_u + penalty I, (1 + α) Y_u'1)``.
     """
+    other, starts, indices = _aligned(other), _aligned(taken.indptr), _aligned(taken.indices)
     with one_blas_thread():
         square = (other.T @ other).astype(np.float32)
     square[np.diag_indices(len(square))] += np.float32(penalty)
     out = np.array(start, dtype=np.float32, order="C")
 
     def run(first: int, last: int) -> None:
-        _solve_rows(taken.indptr, taken.indices, other, square, np.float32(alpha), first, last, steps,
+        _solve_rows(starts, indices, other, square, np.float32(alpha), first, last, steps,
                     np.float32(tol), out)  # fmt: skip
 
     f = other.shape[1]

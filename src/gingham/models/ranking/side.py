@@ -83,11 +83,15 @@ def _features(values: list[object]) -> sparse.csr_array | None:
         shape = (len(values), len(edges) + 1)
         return sparse.csr_array((np.ones(int(there.sum()), np.float32), (np.flatnonzero(there), bins[there])), shape)
     texts = ["" if value is None else str(value) for value in values]
-    words = TfidfVectorizer(min_df=SHARED, max_features=MOST_WORDS, token_pattern=r"(?u)\b\w+\b", dtype=np.float32)
     try:
-        return sparse.csr_array(words.fit_transform(texts))
-    except ValueError:  # no word occurs twice
+        words = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b", dtype=np.float32).fit_transform(texts)
+    except ValueError:  # there are no words
         return None
+    # Rare words are left out only now: a row of which the others are few says little, and must not count as a whole.
+    rows = np.bincount(words.indices, minlength=words.shape[1])
+    shared = np.flatnonzero(rows >= SHARED)
+    kept = np.sort(shared[np.argsort(-rows[shared], kind="stable")[:MOST_WORDS]])
+    return sparse.csr_array(words[:, kept]) if len(kept) else None
 
 
 def regression(features: sparse.csr_array, new: sparse.csr_array, strength: float) -> Floats:
@@ -145,7 +149,9 @@ def fit_new_items(
     folds: list[tuple[Ints, Ints, Floats, Floats, sparse.csr_array]] = []
     for hidden in np.array_split(rng.permutation(known), FOLDS):
         hidden, others = np.sort(hidden), np.setdiff1d(known, hidden)
-        users = np.flatnonzero(baskets.of_items(hidden).sizes > 0)
+        mine = baskets.of_items(hidden).sizes
+        users = np.flatnonzero((mine > 0) & (mine < baskets.sizes))  # people with an empty basket get other lists
+        users = users if len(users) else np.flatnonzero(mine > 0)
         some = baskets.of_users(np.sort(rng.choice(users, min(len(users), MOST_PROBED), replace=False)))
         visible = some.without(hidden)
         like = np.asarray(visible.taken @ (content @ content[hidden].T).toarray()) * visible.power(SCALE)[:, None]

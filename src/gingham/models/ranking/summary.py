@@ -13,7 +13,7 @@ from gingham.arrays import Floats, Ints
 from gingham.models.ranking.baskets import Baskets, membership
 from gingham.models.ranking.boards import Board
 from gingham.models.ranking.clusters import cluster_items
-from gingham.models.ranking.kernels import gram
+from gingham.models.ranking.kernels import grams
 
 NAMED = 3  # items in the name of a group
 TOLD = 3  # groups in the text of a recommendation
@@ -37,7 +37,7 @@ def telling_items(baskets: Baskets, labels: Ints, n: int = NAMED) -> list[list[i
     """
     k = int(labels.max()) + 1
     theirs = sparse.csr_array(baskets.taken @ membership(labels, k))
-    counts = gram(baskets.taken, theirs, np.ones(baskets.n_users)).astype(np.float64)
+    (counts,) = grams(baskets.taken, theirs, np.ones(baskets.n_users))
     at = np.arange(baskets.n_items)
     popularity = baskets.popularity
     counts[at, labels] -= popularity  # an item's meeting itself says nothing

@@ -12,13 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.models.ranking import device
-from gingham.models.ranking.baskets import Baskets
+from gingham.models.ranking.baskets import Taken
 
 
-def walks(baskets: Baskets, backend: str) -> Floats:
+def walks(baskets: Taken, backend: str) -> Floats:
     """Σ_u |N(u)|⁻¹ x_uj x_ui, float32 (n_items, n_items), 0 on the diagonal: what all values of β share."""
-    table = device.gram(baskets.taken, baskets.power(-1.0), backend)
+    table = baskets.gram(-1.0, backend)
     np.fill_diagonal(table, 0.0)
     return table
 

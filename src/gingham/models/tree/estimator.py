@@ -37,7 +37,6 @@ from gingham.models.base import (
     moments_of,
     named_auto,
     observed_of,
-    plain_labels,
     predicted_by,
     predictions_of,
     renumbered,
@@ -312,9 +311,6 @@ class TreeCoClustering(GridPredictor, GridModel, Persistent):
                     merges.append((*pair, width))
                     top.append(len(leaves) + len(merges) - 1)
         return tuple(merges)
-
-    def _labels(self, y: ArrayLike) -> AnyArray:
-        return plain_labels(y)
 
     def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
         auto = named_auto(self.loss)

@@ -34,19 +34,24 @@ def exchange(
     -------
     new labels, the objective (up to a constant of the data), sweeps done
     """
-    n = len(labels)
-    at = np.concatenate(list(items.T))
-    tuples = np.tile(np.arange(len(items)), items.shape[1])
-    keep = at >= 0
-    at, tuples = at[keep], tuples[keep]
-    pairs = np.unique(at.astype(np.int64) * len(items) + tuples)
-    owner, entry = pairs // max(len(items), 1), pairs % max(len(items), 1)
+    n, places = len(labels), items.shape[1]
     found, n_clusters, groups, items, slots, offsets, strides, order = (
         array.astype(np.int64) for array in (labels, n_clusters, groups, items, slots, offsets, strides, order)
     )
+    there = items >= 0
+    placed = np.where(there, found[items], 0)
+    table = np.bincount(offsets[slots] + (strides[slots] * placed).sum(axis=1), weights, minlength=offsets[-1])
+    widest = int(max(n_clusters.max(initial=1), found.max(initial=0) + 1))
+    margins = np.zeros((len(offsets) - 1, places, widest))
+    np.add.at(margins, (slots[:, None], np.arange(places), placed), weights[:, None] * there)
+    sizes = np.zeros((groups.max(initial=0) + 1, widest))
+    np.add.at(sizes, (groups, found), 1.0)
+    row, place = np.nonzero(there)
+    pairs = np.unique(items[row, place] * len(items) + row)  # an observation once for each of its items
+    owner, entry = pairs // max(len(items), 1), pairs % max(len(items), 1)
     objective, sweeps = _exchange(
         found, n_clusters, groups, items, slots, weights, offsets, strides, row_starts(owner, n), entry, size_weight,
-        order, max_sweeps, int(n_clusters.max()) if n else 1,
+        order, max_sweeps, table, margins, sizes,
     )  # fmt: skip
     return found, float(objective), int(sweeps)
 
@@ -59,31 +64,16 @@ def _xlogx(v):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _exchange(  # type: ignore[no-untyped-def]
     labels, n_clusters, groups, items, slots, weights, offsets, strides, indptr, entries, size_weight, order,
-    max_sweeps, widest,
+    max_sweeps, table, margins, sizes,
 ):  # fmt: skip
-    n, n_observations, places = len(labels), items.shape[0], items.shape[1]
-    n_slots = len(offsets) - 1
-    table = np.zeros(offsets[n_slots])
-    margins = np.zeros((n_slots, places, max(widest, labels.max() + 1)))
-    sizes = np.zeros((groups.max() + 1, margins.shape[2]))
-    for a in range(n):
-        sizes[groups[a], labels[a]] += 1.0
-    for t in range(n_observations):
-        at = offsets[slots[t]]
-        for k in range(places):
-            if items[t, k] >= 0:
-                at += strides[slots[t], k] * labels[items[t, k]]
-                margins[slots[t], k, labels[items[t, k]]] += weights[t]
-        table[at] += weights[t]
+    n_slots, places = margins.shape[:2]
     # What one item touches: cells with the item's own cluster set to 0, their step per cluster, their weight.
-    most = 0
-    for a in range(n):
-        most = max(most, indptr[a + 1] - indptr[a])
+    most = np.diff(indptr).max() if len(labels) else 0
     where = np.empty(most, np.int64)
     step = np.empty(most, np.int64)
     amount = np.empty(most)
     own = np.zeros((n_slots, places))
-    merged = np.full((places, offsets[n_slots]), -1)
+    merged = np.full((places, len(table)), -1)
     sweeps = 0
     for _ in range(max_sweeps):
         moved = 0
@@ -116,9 +106,7 @@ def _exchange(  # type: ignore[no-untyped-def]
             c0, group = labels[a], groups[a]
             for u in range(used):
                 table[where[u] + c0 * step[u]] -= amount[u]
-            for s in range(n_slots):
-                for k in range(places):
-                    margins[s, k, c0] -= own[s, k]
+            margins[:, :, c0] -= own
             sizes[group, c0] -= 1.0
             best, chosen = -np.inf, c0
             for i in range(n_clusters[a]):
@@ -139,22 +127,17 @@ def _exchange(  # type: ignore[no-untyped-def]
             labels[a] = chosen
             for u in range(used):
                 table[where[u] + chosen * step[u]] += amount[u]
-            for s in range(n_slots):
-                for k in range(places):
-                    margins[s, k, chosen] += own[s, k]
+            margins[:, :, chosen] += own
             sizes[group, chosen] += 1.0
             moved += chosen != c0
         sweeps += 1
         if moved == 0:
             break
     objective = 0.0
-    for cell in range(len(table)):
-        objective += _xlogx(table[cell])
-    for s in range(n_slots):
-        for k in range(places):
-            for c in range(margins.shape[2]):
-                objective -= _xlogx(margins[s, k, c])
-    for g in range(sizes.shape[0]):
-        for c in range(sizes.shape[1]):
-            objective += size_weight * _xlogx(sizes[g, c])
+    for count in table:
+        objective += _xlogx(count)
+    for count in margins.flat:
+        objective -= _xlogx(count)
+    for count in sizes.flat:
+        objective += size_weight * _xlogx(count)
     return objective, sweeps

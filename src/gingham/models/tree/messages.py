@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import prod
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import softmax, xlogy
@@ -12,11 +11,12 @@ from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge, need_tree
+from gingham.engine.half_step import by_cell, by_cluster
 from gingham.engine.project import Rows, project, row_starts
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.projection import damped
-from gingham.fitting.schedules import Constant, Schedule
+from gingham.fitting.schedules import Constant
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,15 @@ class Messages:
     So at constant β the objective never rises.
     """
 
-    schedule: Schedule = field(default_factory=Constant)
     tol: float = 1e-7
     max_iter: int = 200
-    backend: str = "auto"
 
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
         begun = need_tree(start, "Message passing needs a tree: use the projection solver for a grid.")
         check_table([q.shape[1] for q in begun.factor(0)], problem.cells[0].features.size)
-        plan = Plan(problem, begun, self.backend)
+        plan = Plan(problem, begun)
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             state = TreeSweep(plan, posterior, factor * problem.betas[0])
@@ -50,17 +48,16 @@ class Messages:
             posterior = replace(posterior, assign=tuple(state.tables), answers=(state.answers,))
             return posterior, Objective((loss,), information_terms(posterior), problem.betas)
 
-        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
+        return fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint)
 
 
 class Plan:
     """What stays the same in all sweeps: the combinations below each node, grouped for the kernels."""
 
-    def __init__(self, problem: Problem, start: TreePosterior, backend: str) -> None:
+    def __init__(self, problem: Problem, start: TreePosterior) -> None:
         sample = problem.samples[0]
         self.tree = start.structure
         self.cell: CellModel = problem.cells[0]
-        self.backend = backend
         self.layout: TreeLayout = lay_out(self.tree, sample.codes)
         _, self.sample = start.at_root(sample)
         self.free = set(range(self.tree.n_modes)) - set(self.tree.frozen) - set(self.tree.tied)
@@ -105,7 +102,7 @@ class TreeSweep:
         loss = 0.0
         for position, root in enumerate(self.plan.tree.roots):
             part = self.root_part(position)
-            self.descend(root, part @ self.root_coef(position).T, self.plan.free)
+            self.descend(root, self.root_cost(position, part), self.plan.free)
             loss = self.answer(position, part)
         return loss
 
@@ -114,21 +111,18 @@ class TreeSweep:
         plan = self.plan
         others = [self.messages[root] for j, root in enumerate(plan.tree.roots) if j != position]
         rows = plan.sample.rows(position, plan.cell.features)
-        part = project(rows, others, backend=plan.backend)
+        part = project(rows, others)
         return part.reshape(len(part), -1)
 
-    def root_coef(self, position: int) -> Floats:
-        """Coefficients of the answers in the order of `root_part`, (D, features · others)."""
-        coef = np.moveaxis(self.plan.cell.coef(self.answers), (position, -1), (0, 1))
-        return np.ascontiguousarray(coef.reshape(len(coef), -1))
+    def root_cost(self, position: int, part: Floats) -> Floats:
+        """G[item of the root, cluster] = N ∂L̂/∂a, from `root_part`."""
+        return part @ by_cluster(self.plan.cell.coef(self.answers), position).T
 
     def answer(self, position: int, part: Floats) -> float:
         """Best answers of the root cells, and their total loss."""
         roots, cell = self.plan.tree.roots, self.plan.cell
         widths = [self.messages[root].shape[1] for root in roots]
-        own = widths.pop(position)
-        table = self.messages[roots[position]].T @ part
-        cells = np.moveaxis(table.reshape(own, cell.features.size, *widths), (0, 1), (position, -1))
+        cells = by_cell(self.messages[roots[position]].T @ part, widths, position)
         self.answers = cell.answer(cells)
         return float(cell.loss(self.answers, cells).sum())
 
@@ -147,19 +141,19 @@ class TreeSweep:
             return
         children = tree.children[node - tree.n_leaves]
         part = self.inner_part(node, 0, cost)
+        shape = [self.messages[child].shape[1] for child in children]
         if mode in update or found is not None:
-            inner = self.inner_cost(children, part, cost.shape[1])
+            # G[combination of child clusters, D] = Σ_items Π a G: the cost of the inner table's rows
+            inner = by_cell(self.messages[children[0]].T @ part, shape, 0).reshape(-1, cost.shape[1])
             if mode in update:
                 self.tables[mode] = self.exact(mode, inner)
             if found is not None:
                 found[mode] = found.get(mode, 0.0) + inner
-        shape = [self.messages[child].shape[1] for child in children]
         cube = self.tables[mode].reshape(*shape, -1)
         for position, child in enumerate(children):
             if position > 0:
                 part = self.inner_part(node, position, cost)
-            coef = np.moveaxis(cube, (position, -1), (0, 1)).reshape(shape[position], -1)
-            self.descend(child, part @ coef.T, update, found)
+            self.descend(child, part @ by_cluster(cube, position).T, update, found)
         self.messages[node] = merge(
             [self.messages[child] for child in children],
             self.plan.layout.below[node - tree.n_leaves],
@@ -173,15 +167,8 @@ class TreeSweep:
         rows = rows._replace(features=np.ascontiguousarray(cost[order]), n_features=cost.shape[1])
         children = tree.children[node - tree.n_leaves]
         others = [self.messages[child] for j, child in enumerate(children) if j != position]
-        part = project(rows, others, backend=self.plan.backend)
+        part = project(rows, others)
         return part.reshape(len(part), -1)
-
-    def inner_cost(self, children: tuple[int, ...], part: Floats, width: int) -> Floats:
-        """G[combination of child clusters, D] = Σ_items Π a G: the cost of the inner table's rows."""
-        first = self.messages[children[0]]
-        others = prod(self.messages[child].shape[1] for child in children[1:])
-        table = (first.T @ part).reshape(first.shape[1], width, others)
-        return np.moveaxis(table, 1, -1).reshape(-1, width)
 
     def exact(self, mode: int, cost: Floats) -> Floats:
         """q(c|x) ∝ qbar(c) exp(−β G[x, c]): the minimum over one table."""
@@ -195,7 +182,7 @@ class TreeSweep:
         """Move a shared table along its gradient step in the log domain, halving it until F falls."""
         found: dict[int, Floats] = {}
         for position, root in enumerate(self.plan.tree.roots):
-            self.descend(root, self.root_part(position) @ self.root_coef(position).T, set(), found)
+            self.descend(root, self.root_cost(position, self.root_part(position)), set(), found)
         old, answers = self.tables[mode], self.answers
         before = self.beta * loss + information(old)
         for mixed in damped(old, self.exact(mode, found[mode])):

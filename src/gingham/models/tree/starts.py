@@ -18,7 +18,7 @@ from gingham.data import Sample
 from gingham.engine.k_means import k_means
 from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError, one_of
-from gingham.fitting.starts import Start
+from gingham.fitting.starts import Start, from_items
 
 TREE_STARTS = ("spectral", "agreement", "random")
 FIRMNESS = 0.9  # probability of the k-means cluster
@@ -59,11 +59,7 @@ def from_tree(problem: Problem, posterior: Posterior) -> TreePosterior:
     old = need_tree(posterior, other).structure
     if (old.tables, old.children) != (tree.tables, tree.children):
         raise GinghamError(other)
-    assign = [
-        np.vstack([q, mass])[was.encode(mode.items)]
-        for mode, was, q, mass in zip(tree.modes, old.modes, posterior.assign, posterior.mass)
-    ]
-    return with_tables(problem, assign)
+    return with_tables(problem, from_items(posterior, tree.modes).assign)
 
 
 def leaf_labels(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, kind: str) -> list[Ints]:

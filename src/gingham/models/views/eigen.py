@@ -28,6 +28,7 @@ from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, eigh, lapack, s
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from gingham.arrays import Bools, Floats
+from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError
 
 LANCZOS_FROM = 400  # below this size a dense eigensolver is quicker than Lanczos iterations
@@ -120,17 +121,6 @@ def canonical_correlations(
     return Components(strengths, scores / np.sum(present, axis=0)[:, None], coefficients)
 
 
-def features_of_kernel(kernel: Floats) -> tuple[Floats, Floats]:
-    """Features with K = ΦΦᵀ and the map that turns their weights into coefficients on K's columns.
-
-    Returns Φ = U √d and U/√d, both (n_samples, rank): weights w on Φ are the coefficients (U/√d) w on the columns of K.
-    """
-    d, u = eigh(kernel)
-    kept = d > d[-1] * len(d) * np.finfo(float).eps
-    root = np.sqrt(d[kept])
-    return u[:, kept] * root, u[:, kept] / root
-
-
 def extreme_eigenpairs(matrix: Floats, count: int, largest: bool) -> tuple[Floats, Floats]:
     """The ``count`` largest (smallest) eigenvalues, best first, and eigenvectors of a symmetric matrix.
 
@@ -143,7 +133,8 @@ def extreme_eigenpairs(matrix: Floats, count: int, largest: bool) -> tuple[Float
         (times,) = blas.get_blas_funcs(("symv",), (fortran,))
         operator = LinearOperator((n, n), matvec=lambda v: times(1.0, fortran, v.ravel(), lower=1), dtype=matrix.dtype)
         start = np.random.default_rng(0).standard_normal(n).astype(matrix.dtype)  # fixed: the answer must not vary
-        with suppress(ArpackError):  # no convergence: clustered eigenvalues
+        # One thread: a product takes no longer than to hand it over. No convergence: clustered eigenvalues.
+        with one_blas_thread(), suppress(ArpackError):
             found = eigsh(operator, k=count, which="LA" if largest else "SA", v0=start)
     if found is None:
         first = n - count if largest else 0

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gingham.arrays import Bools, Floats
+from gingham.arrays import Bools, Floats, Ints
 from gingham.data.views import Matrix
 from gingham.errors import GinghamError, one_of
 from gingham.models.views import eigen
@@ -67,12 +67,11 @@ def correlated(
     features = [r.features for r in representations if r.features is not None]
     if features:
         return eigen.canonical_correlations(features, ridges, n_components, present)
-    grams = [r.gram for r in representations if r.gram is not None]
-    if not grams:
+    if any(r.gram is None for r in representations):
         raise GinghamError(
             "Kernel CCA of many objects needs narrow views: reduce them first, or use PairwiseClusterAnalysis."
         )
-    pairs = [eigen.features_of_kernel(gram) for gram in grams]
+    pairs = [r.decomposed for r in representations]
     solved = eigen.canonical_correlations([phi for phi, _ in pairs], ridges, n_components, present)
     columns = tuple(to_columns @ w for (_, to_columns), w in zip(pairs, solved.coefficients))
     return eigen.Components(solved.strengths, solved.consensus, columns)
@@ -102,9 +101,11 @@ def solve(
     return eigen.Components(found.strengths, found.consensus * unit, tuple(a * unit for a in found.coefficients))
 
 
-def max_components(representations: Sequence[Representation]) -> int:
-    """How many components can be asked for."""
-    return min(len(representations[0].present) - 1, sum(r.rank for r in representations))
+def max_components(representations: Sequence[Representation], objects: Ints | None = None) -> int:
+    """How many components can be asked for, of all objects or of some."""
+    some = slice(None) if objects is None else objects
+    present = [r.present[some] for r in representations]
+    return min(len(present[0]) - 1, sum(min(r.rank, int(p.sum()) - 1) for r, p in zip(representations, present)))
 
 
 def pair_correlations(scores: Sequence[Floats]) -> Floats:

@@ -21,6 +21,8 @@ RIDGES = (0.01, 0.1, 0.3, 1.0, 10.0)
 MOST_COMPONENTS = 300  # tried when their number is to be found
 FINALISTS = 3  # ridges at most that go on after the first fold
 NEARLY = 0.01  # MRR by which a ridge may be behind the best to go on
+SINGLE_FROM = 400  # objects from which the folds are solved in single precision, at a third of the cost
+ROUNDINGS = 10.0  # how many times the rounding of single precision a ridge must be for that
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,8 @@ class RidgeChoice:
     # ρ of each component on held-out objects, averaged over pairs of views and folds, (n_candidates, most_components);
     # NaN for ridges that were left after the first fold
     correlations: Floats
-    # MRR of held-out mates, averaged likewise, for each of the numbers of components in ``counts``
+    # MRR of held-out mates, averaged likewise, for each of the numbers of components in ``counts``, which is the given
+    # one alone where it was given
     counts: tuple[int, ...]
     mates: Floats
 
@@ -54,6 +57,8 @@ def choose(
     best go on. Correlations would choose too little ridge: they do not see that a query's mate must beat all other
     documents. They say how many components there are: one counts by how far its held-out correlation exceeds 2/√n,
     what chance alone may give, and more are taken while they add to that total. A number that is given is kept.
+
+    Single precision does where its rounding is small beside every ridge.
     """
     n = len(representations[0].present)
     if not 2 <= cv <= n // 2:
@@ -62,43 +67,42 @@ def choose(
             "Give both ridge and n_components, or more objects."
         )
 
+    rounding = n * float(np.finfo(np.float32).eps)  # the largest eigenvalue of a kernel is n at most
+    single = n >= SINGLE_FROM and min(map(min, candidates)) >= ROUNDINGS * rounding
+    held = [r.in_single_precision() if single else r for r in representations]
+    splits = list(KFold(cv, shuffle=True, random_state=seed).split(np.empty(n)))
+    tried = min(n_components or MOST_COMPONENTS, *(max_components(held, train) for train, _ in splits))
+    counts = (tried,) if n_components is not None else ladder(tried)
+
     def fold(train: Ints, test: Ints, going: Sequence[int]) -> dict[str, Floats]:
         """ρ and MRR on the test objects for every ridge that is still in, by the number of components."""
-        parts, scorers = zip(*(r.part(train, test) for r in representations))
-        tried = min(n_components or MOST_COMPONENTS, max_components(parts))
-        absent = [~r.present[test, None] for r in representations]
+        parts, scorers = zip(*(r.part(train, test) for r in held))
 
         def one(candidate: int) -> tuple[Floats, Floats]:
             shared = solve(parts, candidates[candidate], tried, seed, method)
             scores = [
-                np.where(lacks, np.nan, score(own)) for lacks, score, own in zip(absent, scorers, shared.coefficients)
+                np.where(r.present[test, None], score(own), np.nan)
+                for r, score, own in zip(held, scorers, shared.coefficients)
             ]
-            weighted = [each * component_weights(shared.strengths, weighting) for each in scores]
-            return mean_correlations(scores), mean_reciprocal_ranks(weighted, ladder(tried))
+            weights = component_weights(shared.strengths, weighting)
+            return mean_correlations(scores), mean_reciprocal_ranks([each * weights for each in scores], counts)
 
-        with one_blas_thread():  # the ridges are the threads
-            rows = list(over_blocks(one, going))
-        held, mates = (np.full((len(candidates), len(rows[0][at])), np.nan) for at in range(2))
-        held[list(going)], mates[list(going)] = [row[0] for row in rows], [row[1] for row in rows]
-        return {"held": held, "mates": mates}
-
-    def best_of(mates: Floats) -> Floats:
-        return np.asarray(mates[:, -1] if n_components is not None else mates.max(axis=1))
+        correlations, mates = (np.full((len(candidates), width), np.nan) for width in (tried, len(counts)))
+        with one_blas_thread():  # the ridges are the threads: matrices of this size are not worth those of BLAS
+            for at, found in zip(going, over_blocks(one, going)):
+                correlations[at], mates[at] = found
+        return {"held": correlations, "mates": mates}
 
     going: Sequence[int] = range(len(candidates))
     folds: list[dict[str, Floats]] = []
-    for number, (train, test) in enumerate(KFold(cv, shuffle=True, random_state=seed).split(np.empty(n))):
+    for number, (train, test) in enumerate(splits):
         folds.append(checkpoint.stage(f"fold {number + 1}").result(partial(fold, train, test, going)))
         if not number:
-            first = best_of(folds[0]["mates"])
+            first = folds[0]["mates"].max(axis=1)
             order = np.argsort(-first, kind="stable")[:FINALISTS]
             going = sorted(order[first[order] >= first.max() - NEARLY].tolist())
-    width = min(each["held"].shape[1] for each in folds)  # a smaller fold may have fewer components
-    mean = np.mean([each["held"][:, :width] for each in folds], axis=0)
-    ladders = [ladder(each["held"].shape[1]) for each in folds]
-    counts = tuple(k for k in ladders[0] if all(k in other for other in ladders))
-    mates = np.mean([each["mates"][:, np.isin(tried, counts)] for each, tried in zip(folds, ladders)], axis=0)
-    best = int(np.nanargmax(best_of(mates)))
+    mean, mates = (np.mean([each[name] for each in folds], axis=0) for name in ("held", "mates"))
+    best = int(np.nanargmax(mates.max(axis=1)))
     found = n_components or int(np.argmax(np.cumsum(mean[best] - 2.0 / np.sqrt(n)))) + 1
     return RidgeChoice(candidates[best], found, tuple(candidates), mean, counts, mates)
 

@@ -1,23 +1,24 @@
 // The named checkerboard as one drawing: blocks, names, trees, legend.
 const pen = document.createElement("canvas").getContext("2d");
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+const AFTER_HYPHEN = /(?<=[^\s-]-)(?=[^\s-])/;
 function wrap(text, width, size, most, bold = true) {
   pen.font = `${bold ? 600 : 400} ${size}px ${FONT}`;
   const lines = [""];
-  for (let word of flat(text).split(" ")) {
-    while (pen.measureText(word).width > width && word.length > 3) { // a word that is wider than its place is broken
-      let n = word.length - 1;
-      while (n > 2 && pen.measureText(word.slice(0, n)).width > width) n--;
-      if (lines[lines.length - 1]) lines.push("");
-      lines[lines.length - 1] = word.slice(0, n); lines.push(""); word = word.slice(n);
-    }
-    const tried = lines[lines.length - 1] ? `${lines[lines.length - 1]} ${word}` : word;
-    if (pen.measureText(tried).width <= width) lines[lines.length - 1] = tried; else lines.push(word);
-  }
+  const shortened = (word) => { // a word that is wider than its place is cut, not broken
+    if (pen.measureText(word).width <= width) return word;
+    let n = word.length - 1;
+    while (n > 1 && pen.measureText(word.slice(0, n) + "…").width > width) n--;
+    return word.slice(0, n) + "…";
+  };
+  for (const word of flat(text).split(" ")) word.split(AFTER_HYPHEN).forEach((part, k) => {
+    const last = lines[lines.length - 1], shown = shortened(part), tried = last ? `${last}${k ? "" : " "}${shown}` : shown;
+    if (pen.measureText(tried).width <= width) lines[lines.length - 1] = tried; else lines.push(shown);
+  });
   const kept = lines.filter(Boolean).slice(0, most);
   if (lines.filter(Boolean).length > most) {
     let last = kept[most - 1];
-    while (last.length > 1 && pen.measureText(last + "…").width > width) last = last.slice(0, -1);
+    while (last.length > 1 && pen.measureText(last + "…").width > width) last = last.slice(0, last.includes(" ") ? last.lastIndexOf(" ") : -1);
     kept[most - 1] = last.replace(/[\s,]+$/, "") + "…";
   }
   return kept;
@@ -55,7 +56,7 @@ function drawBoard(t, width) {
   const left = narrow ? 0 : Math.min(290, Math.max(170, width * 0.27)), right = narrow ? 4 : 48, wide = width - left - right;
   const columns = lengths(board.columns, wide, Math.min(76, wide / k2)), colWidth = Math.min(...columns.map(([p, q]) => q - p));
   const turned = !narrow && colWidth < 70, size = (at, c) => counted(cut(at).groups[c].size, words(at));
-  const inHead = columns.map(([p, q]) => q - p - 6), headSize = [12.5, 11.5, 10.5].find((px) => px === 10.5 || board.columns.every((group, j) => flat(group.name).split(/[\s,;]+/).every((word) => goesIn(word, inHead[j], px, true)))); // smaller letters before broken words
+  const inHead = columns.map(([p, q]) => q - p - 6), headSize = [12.5, 11.5, 10.5].find((px) => px === 10.5 || board.columns.every((group, j) => flat(group.name).split(/[\s,;]+/).flatMap((word) => word.split(AFTER_HYPHEN)).every((word) => goesIn(word, inHead[j], px, true)))); // smaller letters before cut words
   const heads = board.columns.map((group, j) => narrow ? [] : turned ? [wrap(`${j + 1} ${groupName(b, j)}`, Math.min(150, (width - left - (columns[j][0] + columns[j][1]) / 2 - 12) / 0.62), 11.5, 1)[0]] : headLines(group, inHead[j], headSize));
   const headFacts = board.columns.map((group, j) => turned || narrow ? [] : group.facts.map((fact) => uncut(factTexts(fact), inHead[j])).filter(Boolean).slice(0, 2));
   const factLines = Math.max(...headFacts.map((lines) => lines.length));
