@@ -89,10 +89,28 @@ def test_a_sentinel_is_no_label_that_fit_proposes(gingham, planted, tmp_path):
     ran = gingham("fit", path, *COLUMNS, *BOARD, "--out", out)
     words = " ".join(ran.out.split())
     assert "Does -9 mean that there is no label? Then fit again with --missing -9 --alphabet 1..5." in words
-    assert "With it, the observed labels look like -9,1,2,3,4,5." in words
-    assert "If -9 means that there is none, fit with --missing." in gingham("certify", out, path).err
+    assert "Otherwise, the observed labels look like -9,1,2,3,4,5." in words
+    assert "Does -9 mean that there is no label? Then fit with --missing -9." in gingham("certify", out, path).err
     ran = gingham("fit", path, *COLUMNS, *BOARD, "--missing", "-9", "--alphabet", "1..5", "--out", out)
     assert "Guaranteed with confidence 95%" in ran.out, ran.err
+
+
+def test_two_labels_stand_for_a_missing_one(gingham, planted, tmp_path):
+    path, out = tmp_path / "r.csv", tmp_path / "m.gingham"
+    part = pl.int_range(pl.len()) % 5
+    planted(300).with_columns(rating=pl.when(part > 1).then("rating").otherwise(part - 9)).write_csv(path)
+    looked = " ".join(gingham("look", path).out.split())
+    assert "Do -9 and -8 mean that there is no rating? Then add --missing -9 --missing -8." in looked
+    ran = gingham("fit", path, *COLUMNS, *BOARD, "--out", out)
+    words = " ".join(ran.out.split())
+    assert "Then fit again with --missing -9 --missing -8 --alphabet 1..5." in words
+    assert "Then fit with --missing -9 --missing -8." in " ".join(gingham("certify", out, path).err.split())
+    ran = gingham(
+        "fit", path, *COLUMNS, *BOARD, "--missing", "-9", "--missing", "-8", "--alphabet", "1..5", "--out", out
+    )
+    assert "Guaranteed with confidence 95%" in ran.out, ran.err
+    assert gg.load(out)._record.missing == ("-9", "-8")
+    assert gingham("certify", out, path, "--no-progressive").code == 0
 
 
 def test_only_english_nouns_are_inflected(gingham, planted, tmp_path):

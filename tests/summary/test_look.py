@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gingham as gg
 from gingham.cli.tables.arguments import parse_alphabet
-from gingham.summary.look import proposed_alphabet, proposed_bounds
+from gingham.summary.look import as_python, proposed_alphabet, proposed_bounds, sentinels_of
 
 
 def ratings(n: int = 800) -> pl.DataFrame:
@@ -31,10 +31,10 @@ def test_ratings_with_time_are_recognised():
     assert (found.choice.axes, found.choice.label) == (("userId", "movieId"), "rating")
     assert found.alphabet == "1..5"
     assert "--alphabet" not in found.command  # what was read off the data is for a person to state
-    assert "--alphabet 1..5" in found.to_state
-    assert (
-        "--bounds" in gg.look(ratings().with_columns(rating=pl.col("rating") * 1.37 + pl.int_range(pl.len()))).to_state
-    )
+    assert "set alphabet=range(1, 6)" in found.to_state
+    assert "--alphabet 1..5" in gg.look(ratings(), file="t.csv").to_state
+    spread = gg.look(ratings().with_columns(rating=pl.col("rating") * 1.37 + pl.int_range(pl.len())))
+    assert "label_bounds=(0, 810) to gg.certify_predictions" in spread.to_state
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -157,7 +157,8 @@ def test_a_table_about_items_is_none_of_who_met_what():
     }
     found = gg.look(pl.DataFrame(people))
     assert found.choice is None
-    assert "--info" in found.advice[-1]
+    assert "item_info=" in found.advice[-1]
+    assert "--info" in gg.look(pl.DataFrame(people), file="t.csv").advice[-1]
 
 
 def test_missing_values_duplicates_and_skew_are_said():
@@ -204,6 +205,61 @@ def test_a_number_apart_from_the_scale_is_asked_about(apart, share):
     assert "--missing" not in found.command
     assert f"--missing {apart}" in found.others[-1][1]
     assert not gg.look(labelled("rating", rng.integers(0, 11, 900))).advice  # a zero now and then is a rating
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ("1 2 3 4 5 -8 -9", "-9 -8"), ("0 1 2 3 4 5 6 7 8 9 10 -8 -9", "-9 -8"), ("0 1 -8 -9", "-9 -8"),
+        ("1 2 3 4 5 -1 -9", "-9 -1"), ("1 2 3 4 5 98 99", "98 99"), ("1 2 3 4 5 77 88 99", "77 88 99"),
+        ("1 2 3 4 5 -9 99", "-9 99"), ("-3 -2 -1 0 1 2 3 -99", "-99"), ("-1 0 1 -9", "-9"),
+        (".5 1 1.5 2 -8 -9", "-9 -8"),
+        ("-1 0 1", ""), ("-1 1", ""), ("-2 -1 1 2", ""), ("-2 -1 0 1 2", ""), ("-2 0 2", ""), ("-9 -3 3 9", ""),
+        ("-3 -2 -1 1 2 3 4 5", ""), ("1 2 3 4 5 8 9", ""), ("-1 -.5 0 .5 1 1.5", ""), ("-.5 0 .5 1", ""),
+        ("1 2 97 98 99 96", ""),
+    ],
+)  # fmt: skip
+def test_which_numbers_may_stand_for_a_missing_label(values, codes):
+    scale = np.unique(np.array(values.split(), dtype=float))
+    assert sentinels_of(scale).tolist() == [float(code) for code in codes.split()]
+
+
+def test_two_numbers_apart_are_asked_about_together():
+    rng = np.random.default_rng(8)
+    drawn = rng.random(900)
+    rating = np.select([drawn < 0.1, drawn < 0.3], [-9, -8], rng.integers(1, 6, 900))
+    table = labelled("rating", rating)
+    found = gg.look(table, file="t.csv")
+    assert "Do -9 and -8 mean that there is no rating? Then add --missing -9 --missing -8." in found.advice[-1]
+    assert found.alphabet == "1..5"
+    assert found.others[-1][0] == "If -9 and -8 stand for a missing rating:"
+    assert found.others[-1][1].endswith("--missing -9 --missing -8")
+    assert "no rating? Then leave these rows out of the frame." in gg.look(table).advice[-1]
+
+
+def test_a_frame_is_answered_in_python():
+    """Whatever is said of a frame, it names no option of a terminal."""
+    rng = np.random.default_rng(12)
+    coded = labelled("rating", np.where(rng.random(900) < 0.3, -9, rng.integers(1, 6, 900)))
+    scales = pl.DataFrame({f"q{k}": rng.normal(0, 10.0**k, 60) for k in range(6)})
+    tables = {
+        "time": ratings(), "codes": coded, "texts": labelled("vote", np.array(["yes", "no, never", "no"] * 300)),
+        "missing": ratings().with_columns(rating=pl.when(pl.col("userId") > 3).then("rating")),
+        "property": ratings().with_columns(genre=pl.format("g{}", pl.col("movieId") % 25)),
+        "third": ratings().with_columns(store_id=pl.Series(rng.integers(0, 9, 800))),
+        "wide": wide().fill_null(-9), "scales": scales, "facts": ratings().with_columns(userId=pl.int_range(pl.len())),
+    }  # fmt: skip
+    for name, table in tables.items():
+        found = gg.look(table)
+        assert "--" not in str(found), name
+        assert "--" not in found._repr_html_().replace("var(--", ""), name
+        here, there = gg.look(table).to_dict(), gg.look(table, file="t.csv").to_dict()
+        assert {key for key in here if here[key] != there[key]} <= {
+            "findings", "advice", "to_state", "command", "others",
+        }, name  # fmt: skip
+    assert "with missing values." in gg.look(tables["wide"]).advice[-1]
+    assert "gg.SurveyCoClustering" in gg.look(scales).advice[0]
+    assert "set time='timestamp'" in str(gg.look(ratings()))
 
 
 def test_a_heavy_tail_is_said():
@@ -276,6 +332,15 @@ def test_proposed_bounds_are_ones_that_are_taken(one, other):
 
     low, high = parse_bounds(proposed_bounds(min(one, other), max(one, other)))
     assert low <= min(one, other) <= max(one, other) <= high
+
+
+@pytest.mark.parametrize("listed", ["1..5", "0..5:0.5", "0.5,1,4.5", "-1,0,7", "0.1..0.7:0.1"])
+def test_an_alphabet_means_the_same_in_python(listed):
+    assert list(eval(as_python(listed, texts=False))) == list(parse_alphabet(listed, False))
+
+
+def test_an_alphabet_of_texts_in_python():
+    assert as_python("no,1..3,it's", texts=True) == str(["no", "1..3", "it's"])
 
 
 def test_proposals_are_short():

@@ -280,3 +280,28 @@ def test_lists_are_divided_at_commas_where_their_parts_come_again():
     }  # fmt: skip
     names = np.array(["Smith, John", "Miller, Ann", "Baker, Lou"], dtype=object)
     assert [name for name, _ in _flags("name", names)] == ["Baker, Lou", "Miller, Ann", "Smith, John"]
+
+
+@pytest.mark.parametrize("separator", [",", ", ", "|", ";"])
+@pytest.mark.parametrize("n", [3, 8, 300])
+def test_genres_are_recognised_whatever_their_combinations(separator, n):
+    rng = np.random.default_rng(n)
+    every = np.array(["Action", "Comedy", "Drama", "Film-Noir", "Sci-Fi", "War", "Western"])
+    films = np.arange(n)
+    if n == 3:
+        genres = [["Comedy", "Drama"], ["Drama"], ["Comedy", "War"]]
+    else:  # of eight films, each has a combination of its own
+        genres = [sorted(rng.choice(every, rng.integers(1, 4), replace=False)) for _ in films]
+    table = pl.DataFrame({"film": films, "genres": [separator.join(own) for own in genres]})
+    found = properties_of(table, Mode("film", films))
+    assert found.titles is None
+    assert sorted(found.texts) == sorted({genre for own in genres for genre in own})
+    for genre, flag in zip(found.texts, found.flags.T):
+        assert flag.tolist() == [genre in own for own in genres]
+
+
+def test_titles_with_commas_stay_titles():
+    titles = ["Usual Suspects, The", "Seven", "American President, The", "Monsters, Inc.", "Net, The", "Jumanji"]
+    found = properties_of(pl.DataFrame({"film": range(6), "called": titles}), Mode("film", np.arange(6)))
+    assert found.titles.tolist() == titles
+    assert found.texts == []

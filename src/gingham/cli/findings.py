@@ -7,6 +7,7 @@ from shlex import join
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from gingham.arrays import Floats
@@ -17,7 +18,15 @@ from gingham.errors import GinghamError
 from gingham.models.base import has_summary
 from gingham.models.questions import signed
 from gingham.summary.finding import finding
-from gingham.summary.look import SCALE, Facts, proposed_alphabet, proposed_bounds, short_exact
+from gingham.summary.look import (
+    SCALE,
+    Facts,
+    missing_options,
+    none_meant,
+    proposed_alphabet,
+    proposed_bounds,
+    short_exact,
+)
 from gingham.summary.measure import in_unit, unit_of
 from gingham.summary.values import Cluster, plural
 
@@ -48,7 +57,7 @@ def guarantee(task: FitTask, model: Any) -> dict[str, Any]:
 def to_state(labels: pl.Series) -> dict[str, str]:
     """What a certificate needs to be told of labels, as far as they show it: an option and its value.
 
-    A label that may stand for a missing one comes with the options of a fit without it.
+    Labels that may stand for a missing one come as a question, with the options of a fit without them.
     """
     one = Facts.of(labels.name, nw.from_native(labels, series_only=True))
     if one.kind != "number":
@@ -60,11 +69,12 @@ def to_state(labels: pl.Series) -> dict[str, str]:
         return {"--bounds": proposed_bounds(float(values[0]), float(values[-1]))}
 
     found = proposed(one.values)
-    if one.sentinel is None:
+    if len(one.sentinels) == 0:
         return found
-    rest = proposed(one.values[one.values != one.sentinel])
-    said = [f"--missing {short_exact(one.sentinel)}", *(f"{option} {value}" for option, value in rest.items() if value)]
-    return {**found, "sentinel": short_exact(one.sentinel), "without": " ".join(said)}
+    rest = proposed(np.setdiff1d(one.values, one.sentinels))
+    said = missing_options([short_exact(value) for value in one.sentinels])
+    said += [part for option, value in rest.items() if value for part in (option, value)]
+    return {**found, "is_missing": none_meant(one.sentinels, "label"), "without": join(said)}
 
 
 def show(model: Any, facts: dict[str, Any], sure: dict[str, Any], file: str, as_json: bool) -> None:
@@ -125,9 +135,9 @@ def show_next(out: str, file: str, sure: dict[str, Any]) -> None:
     )
     if "at_most" in sure:
         console.paragraphs(f"To see the assumptions of the guarantee:\n  {join(['gingham', 'certify', out, file])}")
-    if sentinel := sure.get("sentinel"):
-        console.paragraphs(f"Does {sentinel} mean that there is no label? Then fit again with {sure['without']}.")
-    seem = "With it, the" if sentinel else "The"
+    if asked := sure.get("is_missing"):
+        console.paragraphs(f"{asked} Then fit again with {sure['without']}.")
+    seem = "Otherwise, the" if asked else "The"
     for option, scale in (("--alphabet", "look like"), ("--bounds", "lie within")):
         if value := sure.get(option):
             command = join(["gingham", "certify", out, file, option, value])

@@ -39,7 +39,7 @@ def fit(
     side: options.Side = None,
     info: options.Info = None,
     drop_missing: options.DropMissing = False,
-    missing: options.MissingLabel = None,
+    missing: options.MissingLabels = None,
     format: options.Format = None,
     model: options.Model = "auto",
     clusters: options.Clusters = None,
@@ -89,7 +89,7 @@ def fit(
             merges=merges, clusters=clusters, loss=loss, effort=effort, beta=beta, alphabet=alphabet,
             ordered=ordered, bounds=parse_bounds(bounds), objective=objective, solver=solver, n_init=starts,
             n_members=members, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start,
-            drop_missing=drop_missing, missing=missing, time=time,
+            drop_missing=drop_missing, missing=tuple(missing or ()), time=time,
             degree_correction=degree_correction, directed=directed,
         )  # fmt: skip
         task, folded = read_task(file, format, wanted, wide, relation or [])
@@ -107,7 +107,7 @@ def fit(
             except GinghamError as refusal:
                 console.say_note(f"The model file contains no named groups. {refusal}")
         phase.begin("saving")
-        fitted._record = replace(fitted._record, wide=folded, missing=missing, looks=looks(fitted, out))
+        fitted._record = replace(fitted._record, wide=folded, missing=wanted.missing, looks=looks(fitted, out))
         fitted.save(out)
         sure = findings.guarantee(task, fitted)
     if fitted.interrupted_:  # what there is was saved, and the checkpoint stays

@@ -42,7 +42,9 @@ Format = Annotated[
     str | None, of_data("--format", help="csv, tsv, parquet, ndjson or excel. By default taken from the file name.")
 ]
 DropMissing = Annotated[bool, of_data("--drop-missing", help="Drop rows with a missing value.")]
-MissingLabel = Annotated[str | None, of_data(help="Label that stands for a missing one, as in -1. Drops such rows.")]
+MissingLabels = Annotated[
+    list[str] | None, of_data(help="Label that stands for a missing one, as in -1; may be repeated. Drops such rows.")
+]
 Ids = Annotated[
     str | None,
     of_data("--axes", help="Columns of ids, one per axis, as in user,movie. By default chosen from the data."),

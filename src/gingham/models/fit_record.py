@@ -41,8 +41,8 @@ class FitRecord:
     order : int, optional
         Seed of the order of progressive tests: drawn once, so that the same question has the same answer.
     measured : Measured, optional
-    missing : str, optional
-        A label that stands for a missing one.
+    missing : tuple of str
+        Labels that stand for a missing one.
     looks : int
         How many models were fitted to this table and file one after the other, with an error on held-out rows shown of
         each; certificates count them as candidates.
@@ -63,7 +63,7 @@ class FitRecord:
     bounds: tuple[float, float] | None = None
     order: int | None = None
     measured: Measured | None = None
-    missing: str | None = None
+    missing: tuple[str, ...] = ()
     looks: int = 1
     wide: WideTable | None = None
     relations: tuple[tuple[tuple[str, ...], str], ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -120,7 +121,21 @@ def _all_different(values: AnyArray) -> bool:
     if values.dtype.kind not in "OU" or len(values) < 2:
         return False
     texts = [str(value) for value in values.tolist()]
-    return len(set(texts)) >= 0.95 * len(texts) and telling(texts)
+    return len(set(texts)) >= 0.95 * len(texts) and telling(texts) and lists_in(texts) is None
+
+
+def lists_in(texts: list[str]) -> list[set[str]] | None:
+    """The values in each cell, where cells hold several, as in "Drama|War" or "Drama, War"; else None.
+
+    At commas, texts are divided only where half of the parts come again: "Smith, John" is one value.
+    """
+    for separator in SEPARATORS:
+        if sum(separator in text for text in texts) >= 0.05 * max(len(texts), 1):
+            lists = [{part.strip() for part in text.split(separator)} - {""} for text in texts]
+            counts = Counter(part for parts in dict(zip(texts, lists)).values() for part in parts)
+            if separator != "," or sum(n > 1 for n in counts.values()) >= 0.5 * len(counts):
+                return lists
+    return None
 
 
 def _flags(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
@@ -130,13 +145,10 @@ def _flags(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
     if values.dtype.kind in "iuf":
         return _numeric(name, values.astype(np.float64))
     texts = np.array(["" if v is None or v != v else str(v) for v in values.tolist()], dtype=object)
-    for separator in SEPARATORS:
-        if sum(separator in text for text in texts) >= 0.05 * max(len(texts), 1):
-            lists = [{part.strip() for part in text.split(separator)} for text in texts.tolist()]
-            found = sorted(set().union(*lists) - {""})
-            if separator == "," and len(found) >= len(set(texts.tolist())):
-                continue  # "Smith, John" is one value: parts of lists come again
-            return [(f"{value}", np.array([value in own for own in lists])) for value in found[:MOST_VALUES]]
+    if (lists := lists_in(texts.tolist())) is not None:
+        counts = Counter(value for own in lists for value in own)
+        often = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES]
+        return [(value, np.array([value in own for own in lists])) for value in sorted(often)]
     different = sorted(set(texts.tolist()) - {""})
     if not 2 <= len(different) <= MOST_VALUES:
         return []

@@ -44,6 +44,9 @@ LARGE = 20_000_000  # rows beyond which layers take hours, and one checkerboard 
 FARTHEST = 1e15  # beyond which layers, which compute in single precision, take no labels
 UNLIKE = 30.0  # ratio of spreads from which columns are measured on different scales
 HEAVY = 50.0  # the largest number over the median from which numbers have a heavy tail
+HIGH_CODES = [int(digit * n) for n in (2, 3, 4) for digit in "78"] + [10**n - k for n in (2, 3, 4) for k in (3, 2, 1)]
+CODES = [*range(1, 10), *HIGH_CODES]  # that surveys write, mostly with a minus sign, where there is no answer
+MOST_CODES = 5
 ZEROS = 0.3  # the share of zeros from which a zero beside a scale may mean "not rated"
 OVERLAP = 0.2  # the share of the shorter column's texts that the other one has: nodes of a graph
 
@@ -81,6 +84,35 @@ CALLS = {
 }  # fmt: skip
 
 
+class Wording(NamedTuple):
+    """How sentences name what can be set; {0} and {1} take a name or a value as a terminal and as Python write it."""
+
+    alphabet: str
+    bounds: str
+    missing_rows: str
+    missing_cells: str
+    dropped: str
+    questions: str
+    time: str
+    info: str
+    label: str
+    axes: str
+
+
+TERMINAL = Wording(
+    alphabet="add --alphabet {0}", bounds="add --bounds {0}", missing_rows="add {0}", missing_cells="add {0}",
+    dropped="these rows are dropped", questions="add --wide", time="add --time {0}", info="with --info",
+    label="--label", axes="--axes",
+)  # fmt: skip
+PYTHON = Wording(
+    alphabet="set alphabet={1}", bounds="pass label_bounds=({1}) to gg.certify_predictions",
+    missing_rows="leave these rows out of the frame", missing_cells="replace these cells with missing values",
+    dropped="leave these rows out of the frame", questions="use gg.SurveyCoClustering",
+    time="set time={0!r} and pass this column with the ids", info="as item_info= to gg.summarize",
+    label="label=", axes="axes=",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Column:
     """The likely role of one column.
@@ -115,17 +147,17 @@ class Choice(NamedTuple):
     weight: str | None = None
     reason: str = ""
     drop_missing: bool = False
-    missing: str | None = None  # a label that stands for a missing one
+    missing: tuple[str, ...] = ()  # labels that stand for a missing one
 
     def command(self, wide: bool, file: str, format: str | None) -> str:
         """What to type to fit the model."""
         options = {
             "format": format, "model": self.kind, "wide": "" if wide else None, "axes": ",".join(self.axes),
-            "label": self.label, "weight": self.weight, "missing": self.missing,
+            "label": self.label, "weight": self.weight,
             "drop-missing": "" if self.drop_missing and not self.missing else None,
         }  # fmt: skip
-        said = (part for name, value in options.items() if value is not None for part in (f"--{name}", value) if part)
-        return shlex.join(["gingham", "fit", file, *said])
+        said = [part for name, value in options.items() if value is not None for part in (f"--{name}", value) if part]
+        return shlex.join(["gingham", "fit", file, *said, *missing_options(self.missing)])
 
     def code(self, wide: bool, classes: bool) -> str:
         """What to run in Python, where the table is ``frame``."""
@@ -167,7 +199,8 @@ class Look:
         The possible labels as ``--alphabet`` takes them, inferred from the data, for the user to confirm. Empty where
         labels are no list.
     to_state : str
-        The option that certificates need, ``--alphabet`` or ``--bounds``, in a sentence; empty where they need none.
+        What certificates need to be told, the possible labels or their bounds, in a sentence; empty where they need
+        nothing.
     of_frame : bool
         Whether the table was a frame rather than a file.
     """
@@ -272,7 +305,6 @@ def look(
     >>> found.command
     'gingham fit FILE --model layered --axes member,bill --label vote'
     """
-    said = Said(None if axes is None else tuple(axes), label, weight, wide)
     if isinstance(data, (str, Path)):
         from gingham.data.table_files import numbers_with_missing_words, read_table  # needs polars
 
@@ -281,16 +313,19 @@ def look(
         data = read.with_columns(numbers_with_missing_words(column) for column in read.get_columns())
     if not is_frame(data):
         raise GinghamError(f"look takes a frame or the path of a table, not {type(data).__name__}.")
+    words = PYTHON if file is None else TERMINAL
+    said = Said(None if axes is None else tuple(axes), label, weight, wide, words)
     return examine(as_frame(data), said, file, format)
 
 
 class Said(NamedTuple):
-    """What need not be guessed."""
+    """What need not be guessed, and how sentences name what can be set."""
 
     axes: tuple[str, ...] | None = None
     label: str | None = None
     weight: str | None = None
     wide: bool | None = None
+    words: Wording = PYTHON
 
     @property
     def columns(self) -> list[str]:
@@ -370,10 +405,10 @@ class Facts:
         return sizes.std() == 0 or abs(float(np.corrcoef(sizes[:-1], sizes[1:])[0, 1])) < 0.5
 
     @property
-    def sentinel(self) -> float | None:
-        """A number apart from a scale that may stand for a missing label: −1, 0 in many rows, 99 or 999."""
+    def sentinels(self) -> Floats:
+        """Numbers apart from a scale that may stand for a missing label: −1, −8 and −9, 0 in many rows, 98 and 99."""
         often = float((self.numbers == 0).mean()) if len(self.numbers) else 0.0
-        return sentinel_of(self.values, often >= ZEROS and self.n_values <= SCALE)
+        return sentinels_of(self.values, often >= ZEROS and self.n_values <= SCALE)
 
     @property
     def heavy(self) -> bool:
@@ -410,7 +445,7 @@ class Facts:
         if not self.whole:
             return "rating" if scale and ("rating" in hints or self.n_values <= 12) else "number"
         if "rating" in hints:
-            return "rating" if few or self.sentinel is not None else "number"
+            return "rating" if few or len(self.sentinels) else "number"
         if self.one_a_row and self.n_values > MANY_ROWS and np.ptp(self.numbers) < 2 * self.n_values:
             return "ids"  # it numbers the rows
         if "id" in words_of(self.name) or ("ids" in hints and not many):
@@ -469,14 +504,36 @@ def short(value: float) -> str:
 # proposals
 
 
-def sentinel_of(values: Floats, many_zeros: bool = False) -> float | None:
-    """The one of the different numbers, in order, that may stand for a missing label; None where none stands apart."""
+def sentinels_of(values: Floats, many_zeros: bool = False) -> Floats:
+    """Those of the different numbers, in order, that may stand for a missing label.
+
+    Codes of surveys lie below a scale by more than two of its steps (a scale around zero may leave out zero), or are
+    more than five times as large as its end. One negative number, and a zero in many rows, may lie next to the scale.
+    Where the ends are opposite numbers, as in −1, 0, 1, the lowest belongs to the scale.
+    """
+    for k in range(min(MOST_CODES, len(values) - 2), 0, -1):
+        low, above = values[:k], values[k:]
+        if np.isin(-low, CODES).all() and above[0] - low[-1] > 2 * np.diff(above).max() and -low[0] != above[-1]:
+            return np.concatenate([low, sentinels_of(above, many_zeros)])
+        below, high = values[:-k], values[-k:]
+        if np.isin(high, HIGH_CODES).all() and high[0] > 5 * abs(below[-1]):
+            return np.concatenate([sentinels_of(below, many_zeros), high])
     if len(values) < 3:
-        return None
-    low, second, last, high = (float(values[at]) for at in (0, 1, -2, -1))
-    if (low < 0 <= second and -low != high) or (low == 0 and second >= 1 and many_zeros):
-        return low
-    return high if high in (99, 999, 9999) and high > 5 * abs(last) else None
+        return values[:0]
+    first, second, last = (float(values[at]) for at in (0, 1, -1))
+    negative = first < 0 <= second and -first != last and first == np.floor(first)
+    return values[: int(negative or (first == 0 and second >= 1 and many_zeros))]
+
+
+def missing_options(labels: Sequence[str]) -> list[str]:
+    """Labels that stand for a missing one, as options of ``gingham fit``."""
+    return [part for label in labels for part in ("--missing", label)]
+
+
+def none_meant(sentinels: Floats, what: str) -> str:
+    """Ask whether numbers stand for a missing label."""
+    apart = listed([short_exact(one) for one in sentinels])
+    return f"{'Does' if len(sentinels) == 1 else 'Do'} {apart} mean that there is no {what}?"
 
 
 def proposed_alphabet(values: AnyArray) -> str:
@@ -564,7 +621,7 @@ def examine(frame: Table, said: Said, file: str | None, format: str | None) -> L
     if wide is None:
         found = look_long(frame, facts, roles, said)
     else:
-        found = (look_wide if wide.steps is None else look_survey)(frame, wide, facts, roles)
+        found = (look_wide if wide.steps is None else look_survey)(frame, wide, facts, roles, said.words)
     columns = [
         Column(name, roles[name], one.n_values, one.n_missing, one.says(roles[name])) for name, one in facts.items()
     ]
@@ -618,7 +675,8 @@ def wide_table(
     if said.axes is not None:
         if len(said.axes) != 2:
             raise GinghamError(
-                "A wide table has two sides: --axes names the column of its rows and the side of its columns."
+                f"A wide table has two sides: {said.words.axes} names the column of its rows and the side of its "
+                "columns."
             )
         side = said.axes[1]
     return WideTable((rows, side), tuple(columns), said.label or said.weight or label, zeros, steps)
@@ -660,7 +718,7 @@ def joined(columns: Sequence[Facts]) -> Facts:
     return Facts("value", "number", len(numbers) + missing, len(np.unique(numbers)), missing, numbers, [])
 
 
-def look_wide(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dict[str, str]) -> Found:
+def look_wide(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dict[str, str], words: Wording) -> Found:
     columns = [facts[name] for name in wide.columns]
     cells = joined(columns)
     filled = cells.present if wide.zeros else int((cells.numbers != 0).sum())
@@ -674,44 +732,46 @@ def look_wide(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dic
     if wide.zeros and unlike(columns):
         advice.append(
             "The columns have different scales, and the widest would dominate. Standardise them first, as in "
-            "(frame - frame.mean()) / frame.std(); or, if they are questions to people, add --wide."
+            f"(frame - frame.mean()) / frame.std(); or, if they are questions to people, {words.questions}."
         )
-    findings += unused(frame, wide, roles)
+    findings += unused(frame, wide, roles, words)
     if not wide.zeros:
         reason = because("cooccurrence", "the cells are counts, most of them zero")
         return Found(Choice("cooccurrence", wide.axes, weight=wide.label, reason=reason), findings, advice)
     choice = Choice("layered", wide.axes, wide.label, reason=because("layered", "the cells are numbers"))
     alphabet = proposed_alphabet(cells.values) if cells.n_values <= SCALE and cells.even else ""
     others = [("A single checkerboard instead:", choice._replace(kind="coclustering"))]
-    numbers = without_sentinel(cells, choice, ("The value", "cells", "value"), advice, others)
+    numbers = without_sentinels(cells, choice, ("The value", "cells", "value", words.missing_cells), advice, others)
     alphabet = proposed_alphabet(numbers) if cells.n_values <= SCALE and cells.even else ""
-    return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers))
+    return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers, words))
 
 
-def without_sentinel(
-    one: Facts, choice: Choice, words: tuple[str, str, str], advice: list[str], others: list[tuple[str, Choice]]
+def without_sentinels(
+    one: Facts, choice: Choice, words: tuple[str, str, str, str], advice: list[str], others: list[tuple[str, Choice]]
 ) -> Floats:
-    """The different numbers but one that may stand for a missing value, which is asked about in a sentence."""
-    if one.sentinel is None:
+    """The different numbers but those that may stand for a missing value, which are asked about in a sentence."""
+    found, (name, where, what, remedy) = one.sentinels, words
+    if len(found) == 0:
         return one.values
-    apart, numbers, (name, where, what) = short_exact(one.sentinel), one.values[one.values != one.sentinel], words
-    share = float((one.numbers == one.sentinel).mean())
+    numbers, texts = np.setdiff1d(one.values, found), tuple(map(short_exact, found))
+    shares = [f"{text} in {float((one.numbers == code).mean()):.0%}" for text, code in zip(texts, found)]
     advice.append(
-        f"{name} is {apart} in {share:.0%} of the {where}, and {short(numbers[0])} to {short(numbers[-1])} in the "
-        f"others. Does {apart} mean that there is no {what}? Then add --missing {apart}."
+        f"{name} is {listed(shares)} of the {where}, and {short(numbers[0])} to {short(numbers[-1])} in the others. "
+        f"{none_meant(found, what)} Then {remedy.format(shlex.join(missing_options(texts)))}."
     )
-    others.append((f"If {apart} stands for a missing {what}:", choice._replace(missing=apart)))
+    stand = f"{listed(texts)} {'stands' if len(texts) == 1 else 'stand'}"
+    others.append((f"If {stand} for a missing {what}:", choice._replace(missing=texts)))
     return numbers
 
 
-def unused(frame: Table, wide: WideTable, roles: dict[str, str]) -> list[str]:
+def unused(frame: Table, wide: WideTable, roles: dict[str, str], words: Wording) -> list[str]:
     """A sentence about the columns that a model of a wide table leaves out."""
     used = (*wide.columns, wide.axes[0])
     left = [name for name in frame.columns if name not in used and roles[name] != "constant"]
-    return [f"Not used: {quoted(left)}. Facts about the rows can be passed with --info."] if left else []
+    return [f"Not used: {quoted(left)}. Facts about the rows can be passed {words.info}."] if left else []
 
 
-def look_survey(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dict[str, str]) -> Found:
+def look_survey(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: dict[str, str], words: Wording) -> Found:
     columns = [facts[name] for name in wide.columns]
     kinds = Counter(
         "measurements" if one.name in (wide.steps or ())
@@ -726,7 +786,7 @@ def look_survey(frame: Table, wide: WideTable, facts: dict[str, Facts], roles: d
         f"Each column is a question with answers of its own: {frame.shape[0]:,} rows × {len(columns):,} questions, of "
         + listed([f"{n} {'has' if n == 1 else 'have'} {kind}" for kind, n in kinds.items()])
         + f"; {1 - missing / (len(columns) * frame.shape[0]):.1%} of the cells are filled.",
-        *unused(frame, wide, roles),
+        *unused(frame, wide, roles, words),
     ]
     choice = Choice("survey", wide.axes, wide.label, reason=because("survey", "questions have different answers"))
     return Found(choice, findings, [])
@@ -740,10 +800,10 @@ def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said
     if said.weight is not None and said.label is None:
         label, role = said.weight, "count"
     if label is None and len(axes) != 2:
-        return Found(None, findings, ["One side, or more than two, need a column to predict: --label."])
+        return Found(None, findings, [f"One side, or more than two, need a column to predict: {said.words.label}."])
     missing = sum(facts[name].n_missing for name in [*axes, *([label] if label else [])])
     if missing:
-        findings.append(f"{counted(missing, 'value')} of these columns {be(missing)} missing; these rows are dropped.")
+        findings.append(f"{counted(missing, 'value')} of these columns {be(missing)} missing; {said.words.dropped}.")
     if len(axes) > 1:
         findings += matrix(frame, axes, label, facts)
     advice = [
@@ -755,8 +815,8 @@ def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said
     alphabet, numbers, one = "", None, facts.get(label or "")
     if one is not None and choice.label is not None:
         numbers = one.values if choice.kind == "layered" and role != "label" else None
-        listed = np.array(one.texts) if role == "label" else one.values
-        if role == "number" and one.sentinel is None and one.heavy:  # a model of it would be worse than its median
+        observed = np.array(one.texts) if role == "label" else one.values
+        if role == "number" and len(one.sentinels) == 0 and one.heavy:  # a model of it would be worse than its median
             numbers = np.log(one.values) if one.values[0] > 0 else np.log1p(one.values)
             choice = choice._replace(label=one.logarithm, reason=f"{choice.reason} Its logarithm is predicted.")
             others = [(why, other._replace(label=one.logarithm)) for why, other in others]
@@ -766,18 +826,20 @@ def look_long(frame: Table, facts: dict[str, Facts], roles: dict[str, str], said
                 "logarithm is predicted better."
             )
         elif role in ("rating", "number"):
-            listed = without_sentinel(one, choice, (repr(label), "rows", str(label)), advice, others)
-            numbers = numbers if one.sentinel is None else listed
-        alphabet = proposed_alphabet(listed) if role in ("rating", "label") and one.n_values <= 64 else ""
+            words = (repr(label), "rows", str(label), said.words.missing_rows)
+            observed = without_sentinels(one, choice, words, advice, others)
+            numbers = numbers if len(one.sentinels) == 0 else observed
+        alphabet = proposed_alphabet(observed) if role in ("rating", "label") and one.n_values <= 64 else ""
     choice = choice._replace(drop_missing=bool(missing))
     others = [(why, other._replace(drop_missing=bool(missing))) for why, other in others]
+    texts = one is not None and one.kind == "text"
     times = [name for name in facts if roles[name] == "time" and name not in axes]
     if times and choice.kind == "layered":
         findings.append(
-            f"{times[0]!r} holds points in time: add --time {times[0]}, or time= in Python, to predict with them. "
+            f"{times[0]!r} holds points in time: to predict with them, {said.words.time.format(times[0])}. "
             "Certificates assume that new rows come from the same times."
         )
-    return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers))
+    return Found(choice, findings, advice, others, alphabet, stated(alphabet, numbers, said.words, texts))
 
 
 def what_lacks(axes: tuple[str, ...], facts: dict[str, Facts], roles: dict[str, str], said: Said) -> str | None:
@@ -788,7 +850,7 @@ def what_lacks(axes: tuple[str, ...], facts: dict[str, Facts], roles: dict[str, 
     if said.axes is None and (set(alone) & set(axes) or (too_few and alone)):
         return (
             f"With one row per {alone[0]!r} this looks like a table of facts about items, rather than of observations: "
-            "pass such a table with --info."
+            f"pass such a table {said.words.info}."
         )
     if not too_few:
         return None
@@ -848,13 +910,13 @@ def sides(
             kept = [*(other for other in kept if other != above), name]  # the finer of two is the side
             name, by = (above, name) if above is not None else (name, None)
         if by is not None:
-            told.append(f"{name!r} is a property of {by!r}: pass it with --info.")
+            told.append(f"{name!r} is a property of {by!r}: pass it {said.words.info}.")
     times = [name for name, one in facts.items() if roles[name] == "time" and one.present >= SEVERAL * one.n_values]
     if len(kept) == 1 and kept[0] not in rows and times:
         kept.append(times[0])
     if len(kept) > 2:
         kept.sort(key=lambda name: facts[name].present < SEVERAL * facts[name].n_values)  # those with few rows last
-        told.append(f"Further ids: {quoted(kept[2:])}; --axes takes more than two sides, too.")
+        told.append(f"Further ids: {quoted(kept[2:])}; {said.words.axes} takes more than two sides, too.")
     return tuple(kept[:2]), told
 
 
@@ -928,16 +990,25 @@ def because(kind: str, why: str) -> str:
     return f"Model: {kind} ({KINDS[kind]}), because {why}."
 
 
-def stated(alphabet: str, numbers: Floats | None = None) -> str:
-    """The option that a certificate needs, for the user to confirm."""
+def stated(alphabet: str, numbers: Floats | None, words: Wording, texts: bool = False) -> str:
+    """What a certificate needs to be told, for the user to confirm."""
     if alphabet:
-        option = f"--alphabet {shlex.quote(alphabet)}"
-        return f"The labels look like {alphabet}; is that the whole scale? Then add {option}: certificates need it."
+        how = words.alphabet.format(shlex.quote(alphabet), as_python(alphabet, texts))
+        return f"The labels look like {alphabet}; is that the whole scale? Then {how}: certificates need it."
     if numbers is None or len(numbers) == 0:
         return ""
     bounds = proposed_bounds(float(numbers[0]), float(numbers[-1]))
-    shown = bounds.replace(",", " to ")
-    return f"The labels lie within {shown}; can none lie outside? Then add --bounds {bounds}: certificates need it."
+    shown, how = bounds.replace(",", " to "), words.bounds.format(bounds, bounds.replace(",", ", "))
+    return f"The labels lie within {shown}; can none lie outside? Then {how}: certificates need it."
+
+
+def as_python(alphabet: str, texts: bool) -> str:
+    """Labels as Python takes them: range(1, 6), [0.5, 1.0, 1.5] or ['no', 'yes']."""
+    ends, _, step = alphabet.partition(":")
+    low, dots, high = ends.partition("..")
+    if texts or not dots:
+        return str(alphabet.split(",")) if texts else f"[{alphabet.replace(',', ', ')}]"
+    return str(scale(float(low), float(high), float(step)).tolist()) if step else f"range({low}, {int(high) + 1})"
 
 
 def things(name: str) -> str:

@@ -28,7 +28,7 @@ from gingham.cli.tables.arguments import (
     parse_clusters,
     parse_named_clusters,
 )  # fmt: skip
-from gingham.cli.tables.columns import need_columns, with_ids, with_logarithm, without_label
+from gingham.cli.tables.columns import need_columns, with_ids, with_logarithm, without_labels
 from gingham.cli.tables.kinds import OF_GRAPHS, Kind, kind_named, kind_of
 from gingham.data import Mode
 from gingham.data.table_files import content_of, numbers_with_missing_words, read_table, unfolded
@@ -251,9 +251,9 @@ def opened(model: Any, source: TableSource) -> Opened:
     kind, record = kind_of(model), model._record
     if record is not None:
         label = source.label or record.label
-        if record.missing is not None:
+        if record.missing:
             need_columns(source.table, [str(label)], "The model")
-        kept = without_label(with_logarithm(source.table, label), label, record.missing)
+        kept = without_labels(with_logarithm(source.table, label), label, record.missing)
         source = replace(source, table=kept)
     found: Opened = kind.tables.open_model(kind, model, source)
     return found
@@ -284,7 +284,7 @@ def read_task(
     folded = None if found is None else found.wide
     if folded is not None:
         table = unfolded(table, folded.axes, folded.label, folded.columns, folded.zeros, folded.steps)
-    table = without_label(with_logarithm(table, wanted.label), wanted.label, wanted.missing)
+    table = without_labels(with_logarithm(table, wanted.label), wanted.label, wanted.missing)
     further = {
         names: (label, with_ids(read_table(other, is_id=names.__contains__), names)) for names, label, other in others
     }
@@ -314,7 +314,7 @@ def settled(
     choice = found.choice
     if choice is None:
         raise GinghamError(f"{found.advice[-1]} Name the columns with --axes and --label.")
-    for line in found.advice if said.missing is None else ():
+    for line in found.advice if not said.missing else ():
         warnings.warn(line, GinghamWarning, stacklevel=2)
     chosen = replace(said, axes=choice.axes, label=choice.label, weight=choice.weight)
     if said.model != "auto":

@@ -47,7 +47,7 @@ class FitOptions:
     seed: int = 0
     cold_start: bool = False
     drop_missing: bool = False
-    missing: str | None = None  # a label that stands for a missing one
+    missing: tuple[str, ...] = ()  # labels that stand for a missing one
     time: str | None = None  # the column of points in time
     degree_correction: str | None = None  # auto, yes or no
     directed: bool | None = None

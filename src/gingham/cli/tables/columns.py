@@ -70,18 +70,18 @@ def with_logarithm(table: pl.DataFrame, label: str | None) -> pl.DataFrame:
     return table.with_columns(getattr(column, found[1])().alias(found[0]))
 
 
-def without_label(table: pl.DataFrame, label: str | None, missing: str | None) -> pl.DataFrame:
+def without_labels(table: pl.DataFrame, label: str | None, missing: Sequence[str]) -> pl.DataFrame:
     """The rows but those whose label stands for a missing one."""
-    if missing is None:
-        return table
-    if label is None or label not in table.columns:
-        raise GinghamError(f"--missing {missing} states a label, but this model uses no column of labels.")
-    numeric = table[label].dtype.is_numeric()
-    try:
-        same = table[label] == float(missing) if numeric else table[label].cast(pl.String) == missing
-    except ValueError:
-        raise GinghamError(f"--missing {missing!r} must be a number, as the labels in {label!r} are.") from None
-    return table.filter(~same.fill_null(False))
+    for one in missing:
+        if label is None or label not in table.columns:
+            raise GinghamError(f"--missing {one} states a label, but this model uses no column of labels.")
+        numeric = table[label].dtype.is_numeric()
+        try:
+            same = table[label] == float(one) if numeric else table[label].cast(pl.String) == one
+        except ValueError:
+            raise GinghamError(f"--missing {one!r} must be a number, as the labels in {label!r} are.") from None
+        table = table.filter(~same.fill_null(False))
+    return table
 
 
 def with_ids(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:

@@ -30,7 +30,14 @@ from gingham.data.sample import checked_weights, tuples
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate, suggestion
 from gingham.models.fit_record import Measured
-from gingham.summary.look import proposed_alphabet, proposed_bounds, sentinel_of, short_exact
+from gingham.summary.look import (
+    missing_options,
+    none_meant,
+    proposed_alphabet,
+    proposed_bounds,
+    sentinels_of,
+    short_exact,
+)
 from gingham.summary.measure import FEW_ROWS, FOLDS, SHARE, baselines, errors_of, folds_of
 from gingham.summary.values import MODEL, Errors, Relation
 
@@ -299,8 +306,9 @@ class LabelSpace:
 def _proposal(known: Alphabet) -> str:
     """What to say of the possible labels, as it is then taken."""
     listed = proposed_alphabet(known.values)
-    apart = sentinel_of(known.values) if known.numeric else None
-    asked = "" if apart is None else f"If {short_exact(apart)} means that there is none, fit with --missing. "
+    apart = sentinels_of(known.values if known.numeric else np.zeros(0))
+    said = shlex.join(missing_options([short_exact(value) for value in apart]))
+    asked = f"{none_meant(apart, 'label')} Then fit with {said}. " if len(apart) else ""
     if not listed:
         return "Fit with all of them stated: --alphabet."
     filled = np.setdiff1d(parse_alphabet(listed, not known.numeric), known.values)
