@@ -15,7 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 import numpy as np
 
@@ -40,21 +40,26 @@ def visited(call: Callable[[], object]) -> dict[str, object]:
     """Files, functions, rooms and depth of the second of two calls, the files in the order of the first visit."""
     call()
     entered: dict[tuple[str, str, int], None] = {}
+    known: dict[CodeType, bool] = {}
     deepest = 0
 
-    def named(frame: FrameType) -> bool:
-        return frame.f_code.co_filename.startswith(f"{SOURCE}/") and not frame.f_code.co_name.startswith("<")
+    def named(code: CodeType) -> bool:
+        if code not in known:
+            known[code] = code.co_filename.startswith(f"{SOURCE}/") and not code.co_name.startswith("<")
+        return known[code]
 
     def watch(frame: FrameType, event: str, argument: object) -> None:
         nonlocal deepest
-        if event != "call" or not named(frame):
+        code = frame.f_code
+        if event != "call" or not named(code):
             return
-        entered.setdefault((frame.f_code.co_filename, frame.f_code.co_qualname, frame.f_code.co_firstlineno))
+        entered.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno))
         above, depth = frame.f_back, 1
-        while above is not None:
-            depth, above = depth + named(above), above.f_back
+        while above is not None and above is not bottom:
+            depth, above = depth + named(above.f_code), above.f_back
         deepest = max(deepest, depth)
 
+    bottom = sys._getframe()
     threading.setprofile(watch)  # starts that run side by side
     sys.setprofile(watch)
     try:
@@ -88,6 +93,7 @@ def calls(folder: Path, seed: int) -> dict[str, Callable[[], object]]:
     ratings, model, page = folder / "ratings.csv", folder / "model.gingham", folder / "page.html"
     lines = [f"u{a},m{b},{label}" for (a, b), label in zip(X.tolist(), y.tolist())]
     ratings.write_text("\n".join(["user,movie,rating", *lines]) + "\n")
+    quick = ("--effort", "fast")  # fewer sweeps of the same functions, since a watched call is slow
     fitted = gg.CoClusteringRegressor(alphabet=np.unique(y), random_state=seed).fit(X, y)
     return {
         "grid fit": lambda: gg.CoClusteringRegressor(random_state=seed).fit(X, y),
@@ -96,7 +102,7 @@ def calls(folder: Path, seed: int) -> dict[str, Callable[[], object]]:
         "counts fit": lambda: gg.CoOccurrenceClustering(n_clusters=(4, 3), random_state=seed).fit(counts),
         "predict": lambda: fitted.predict(X),
         "certify": lambda: gg.certify(fitted, X, y),
-        "gingham fit": command("fit", ratings, "--label", "rating", "--axes", "user,movie", "--out", model),
+        "gingham fit": command("fit", ratings, "--label", "rating", "--axes", "user,movie", *quick, "--out", model),
         "gingham report": command("report", model, ratings, "--out", page),
     }
 

@@ -1151,20 +1151,21 @@ def _short(value: float) -> float:
 # inflected: 80 Benutzer, 12 sku.
 ENGLISH = """
     account actor airport album animal anime answer area article artist attribute author basket bill book brand bus
-    business buyer candidate car card case category cell channel character child city class click client code column
-    company contract count country county course criterion customer date day department device diagnosis difference
-    disease district doctor document driver drug edge election employee entry episode event exam factor feature file
-    film friend game gene genre grade group guest hospital hotel hour house household image ingredient interaction
-    item joke journal judge key keyword label language level listener location machine mark market match measure
-    measurement member message method mode module month movie name network node number object observation opinion
-    order owner page pair paper participant party patient period person picture pixel place plant play player
-    podcast point post price problem product project property protein provider purchase query question rater rating
-    reader recipe record region respondent response restaurant result review reviewer row sample school score season
-    seller senator sensor sentence sequence series server service session shop show side site sku song source
-    speaker species sport star state statement station step store street student study subject subscriber supplier
-    symptom tag target teacher team term test theme thing ticket title token tool topic town track transaction tree
-    trial type unit university url user value variable vehicle vendor venue verse version video view viewer visit
-    visitor vote voter website week weight word worker year zone
+    business buyer candidate car card case category cell channel chapter character chemical child city class click
+    client cluster code column company compound contract count country county course criterion customer date day
+    department device diagnosis difference disease district doctor document driver drug edge election employee entry
+    episode event exam factor feature file film friend game gene genre grade group guest hospital hotel hour house
+    household image ingredient interaction item joke journal judge key keyword label language level listener location
+    machine mark market match measure measurement member message method mode module month movie name network neuron
+    node number object observation opinion order owner page pair paper paragraph participant party patient period
+    person picture pixel place plant play player podcast point post price problem product project property protein
+    provider purchase query question rater rating reader recipe record region respondent response restaurant result
+    review reviewer row sample school score season seller senator sensor sentence sequence series server service
+    session shop show side site sku song source speaker species sport star state statement station step store street
+    student study subject subscriber supplier symptom tag target teacher team term test theme thing ticket tissue
+    title token tool topic town track transaction tree trial type unit university url user value variable vehicle
+    vendor venue verse version video view viewer visit visitor vote voter website week weight wine word worker year
+    zone
 """
 NOUNS = set(ENGLISH.split())
 IRREGULAR = {"person": "people", "child": "children", "criterion": "criteria", "diagnosis": "diagnoses"}
