@@ -28,6 +28,10 @@ MENU = """return [...document.querySelectorAll('.bd-header .navbar-header-items 
 SIDEBAR = """return [...document.querySelectorAll('.bd-sidebar-primary a[href]')]
     .filter(link => link.offsetParent !== null).length"""
 WIDTH = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CUT = """return [...document.querySelectorAll('article p, article dt, article h1')]
+    .filter(part => !part.closest('table, .formula'))
+    .filter(part => part.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    .map(part => part.innerText).slice(0, 1)"""
 
 
 def test_the_header_is_short_and_the_sidebar_filled_on_every_page(browser):
@@ -47,5 +51,6 @@ def test_no_page_is_wider_than_a_phone(browser):
         for page in PAGES:
             browser.get(page.as_uri())
             assert browser.execute_script(WIDTH) <= 1, f"{page.name} is wider than a phone"
+            assert not browser.execute_script(CUT), f"text of {page.name} is cut on a phone"
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
