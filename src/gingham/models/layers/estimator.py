@@ -635,8 +635,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, LayeredModel):
     side : dict, optional
         Side information, {mode (its position or name): frame} with a column of ids (named like the mode, or the first)
         and any others. Categories, numbers (in ten bins), yes-or-no columns and columns of several values (lists, or
-        text with "|" between them) become tokens. Or {mode: (ids, table of zeros and ones)}. Items without ratings are
-        predicted from their tokens.
+        text with "|", ";" or "," between them) become tokens. Or {mode: (ids, table of zeros and ones)}. Items
+        without ratings are predicted from their tokens.
     time : str or int, optional
         The column of X with points in time (numbers or dates); `fit` and `predict` also take them as ``time=``. Items
         of the first mode then have offsets for windows of time, from seconds to months. A prediction without a time
