@@ -13,15 +13,21 @@ def rounded(row: Mapping[str, Any], key: str, form: str = ".3f") -> str | None:
     return None if value is None else format(value, form)
 
 
+def seconds(row: Mapping[str, Any], key: str) -> str | None:
+    """Two digits, and no exponent."""
+    value = rounded(row, key, ".2g")
+    return None if value is None else f"{float(value):g}"
+
+
 def counts() -> Iterator[str]:
     """Co-occurrence clustering beside CoclustInfo and sib."""
     rows = []
     for name, found in results("peers_cooccurrence").items():
         blocks, ours, sib = (found[key] for key in ("blocks", "rows, ours", "rows, sib"))
         kept = (rounded(blocks, key, ".4f") for key in ("information_kept", "coclustinfo_ten_starts"))
-        seconds = (rounded(blocks, key, ".2g") for key in ("cpu_s", "coclustinfo_cpu_s"))
-        rows.append([name, found["clusters"], *kept, *seconds, rounded(ours, "nmi"), rounded(sib, "nmi")])
-    head = ("data set", "clusters", "information kept", "CoclustInfo", "CPU s", "CoclustInfo", "NMI", "sib")
+        spent = (seconds(blocks, key) for key in ("cpu_s", "coclustinfo_cpu_s"))
+        rows.append([name, found["clusters"], *kept, *spent, rounded(ours, "nmi"), rounded(sib, "nmi")])
+    head = ("data set", "clusters", "information kept", "CoclustInfo", "CPU s", "CoclustInfo, CPU s", "NMI", "sib, NMI")
     yield from table(head, rows)
 
 
@@ -64,7 +70,7 @@ def views() -> Iterator[str]:
     columns = ("gingham_cpu_s", "gingham_kcca_cpu_s", "cca_zoo_cpu_s")
     found = results("speed_views_kcca")["rows"]
     head = ("objects", "PairwiseClusterAnalysis", "KernelCCA", "cca-zoo")
-    yield from table(head, ([n, *(rounded(row, key, ".2g") for key in columns)] for n, row in found.items()))
+    yield from table(head, ([n, *(seconds(row, key) for key in columns)] for n, row in found.items()))
 
 
 def default_model() -> Iterator[str]:

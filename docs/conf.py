@@ -57,6 +57,7 @@ html_theme_options = {
     "show_nav_level": 1,
     "show_toc_level": 1,
     "navbar_align": "left",
+    "pygments_dark_style": "github-dark",
     "footer_start": ["copyright"],
 }
 sphinx_gallery_conf = {

@@ -207,6 +207,8 @@ def happened() -> Iterator[str]:
     films, articles = time["films"], time["articles"]
 
     def ended(row: dict[str, Any]) -> str:
+        if "watch" not in row:
+            return ""
         after, n = row["watch"]["ended after rows"], row["watch"]["of rows"]
         return f"no alarm in {n:,}" if after is None else f"{after:,} of {n:,}"
 
@@ -223,7 +225,8 @@ def happened() -> Iterator[str]:
                 f"{ended(row)} |"
             )
         row = rows["re-weighted"]
-        yield f"| {title}: re-weighted to the later mix | {row['promised']:.3f} | | {row['happened']:.3f} | |"
+        happened = f"{row['happened']:.3f} | {ended(row)}"
+        yield f"| {title}: re-weighted to the later mix | {row['promised']:.3f} | | {happened} |"
     yield ""
     yield "| stratum | share before | after | promised | happened |"
     yield "|---|---|---|---|---|"

@@ -41,7 +41,6 @@ CONVENTIONAL = {
 # Public names of a fitted model beyond scikit-learn's own: at most 25; those with more may fall, never rise.
 MOST_NAMES = {
     "BasketRanker": 31,
-    "LayeredCoClusteringRegressor": 26,
 }
 EXCUSED = {id(e.checked): e.excused for e in EXAMPLES if isinstance(e.checked, BaseEstimator)}
 

@@ -121,21 +121,25 @@ def _all_different(values: AnyArray) -> bool:
     if values.dtype.kind not in "OU" or len(values) < 2:
         return False
     texts = [str(value) for value in values.tolist()]
-    return len(set(texts)) >= 0.95 * len(texts) and telling(texts) and lists_in(texts) is None
+    return len(set(texts)) >= 0.95 * len(texts) and telling(texts) and separator_in(texts) is None
 
 
-def lists_in(texts: list[str]) -> list[set[str]] | None:
-    """The values in each cell, where cells hold several, as in "Drama|War" or "Drama, War"; else None.
+def separator_in(texts: Sequence[str]) -> str | None:
+    """What divides cells that hold several values, as in "Drama|War" or "Drama, War"; None where they hold one.
 
-    At commas, texts are divided only where half of the parts come again: "Smith, John" is one value.
+    A comma does so only where half of the parts come again: "Smith, John" is one value.
     """
     for separator in SEPARATORS:
-        if sum(separator in text for text in texts) >= 0.05 * max(len(texts), 1):
-            lists = [{part.strip() for part in text.split(separator)} - {""} for text in texts]
-            counts = Counter(part for parts in dict(zip(texts, lists)).values() for part in parts)
+        if any(separator in text for text in texts) and sum(separator in text for text in texts) >= 0.05 * len(texts):
+            counts = Counter(part for text in set(texts) for part in set(parts_of(text, separator)))
             if separator != "," or sum(n > 1 for n in counts.values()) >= 0.5 * len(counts):
-                return lists
+                return separator
     return None
+
+
+def parts_of(text: str, separator: str) -> list[str]:
+    """The values of a cell."""
+    return [part for part in map(str.strip, text.split(separator)) if part]
 
 
 def _flags(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
@@ -145,7 +149,8 @@ def _flags(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
     if values.dtype.kind in "iuf":
         return _numeric(name, values.astype(np.float64))
     texts = np.array(["" if v is None or v != v else str(v) for v in values.tolist()], dtype=object)
-    if (lists := lists_in(texts.tolist())) is not None:
+    if (separator := separator_in(texts.tolist())) is not None:
+        lists = [set(parts_of(text, separator)) for text in texts.tolist()]
         counts = Counter(value for own in lists for value in own)
         often = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES]
         return [(value, np.array([value in own for own in lists])) for value in sorted(often)]

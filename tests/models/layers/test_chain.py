@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.special import gammaln, ndtr, ndtri
+from scipy.stats import wishart
 
 from gingham.models.layers import kernels as kernel
 from gingham.models.layers import positions
@@ -347,6 +348,117 @@ def test_joint_law_of_positions_and_answers(case, monkeypatch):
     plan = PositionPlan(0, 1, 2, 2, (50.0,))
     assert geweke(500, plan=plan, **case).max() < 4.0
     assert geweke(200, moved, plan=plan, **case).max() > 5.0
+
+
+def law_of_points(problem, state, mode):
+    """Means of `facts_of_item` under the density: clusters of targets enumerated, two numbers of each item integrated.
+
+    Of a target these are its offset and its coordinate, of a source its average and its coordinate.
+    """
+    source, clusters = mode == problem.positions.source, state.positions.labels
+    labellings = [clusters] if source else [np.array(one) for one in product(range(2), repeat=2)]
+    line = np.arange(-4.0, 4.1, 0.5)
+    grid, total = np.array(list(product(line, repeat=2))), 0.0
+    sums = np.zeros((2, 6))
+    for labels in labellings:
+        state.positions.labels = labels
+        height = reference.log_joint(problem, state)  # items are independent, given their clusters
+        every = np.zeros((2, len(grid)))
+        for item, at in product(range(2), range(len(grid))):
+            copy = deepcopy(state)
+            own = copy.positions
+            first, second = (own.centres[:, 0], own.sources) if source else (copy.offsets[mode], own.targets)
+            first[item], second[item, 0] = grid[at]
+            every[item, at] = np.exp(reference.log_joint(problem, copy) - height)
+        weight = np.exp(height) * every.sum(axis=1).prod()
+        total += weight
+        for item in range(2):
+            shown = facts_of_item(*grid.T, np.full(len(grid), labels[item]))
+            sums[item] += weight * (every[item] / every[item].sum()) @ shown
+    state.positions.labels = clusters
+    return sums / total
+
+
+def facts_of_item(a, b, label):
+    return np.stack([a, b, a * a, a * b, b * b, label], axis=-1)
+
+
+def errors_of_points(problem, state, mode, exact, n=3000):
+    """|z-scores| of means over many draws of the positions of a mode, all else fixed, by the chain."""
+    state = deepcopy(state)
+    state.n_sweeps = positions.SETTLING if mode else 0  # the variances of sources stay as they are
+    chain, own, found = Chain(problem, state, np.random.default_rng(0)), state.positions, []
+    if mode:
+        chain._reorder(mode)
+    for _ in range(n):
+        chain._draw_positions(mode, problem.positions, own)
+        pair = (state.offsets[mode], own.targets, own.labels) if mode else (own.centres[:, 0], own.sources, own.labels)
+        found.append(facts_of_item(pair[0].astype(float), pair[1][:, 0].astype(float), pair[2]))
+    batches = np.array(found).reshape(30, n // 30, 2, 6).mean(axis=1)  # successive draws are dependent
+    spread = np.maximum(batches.std(axis=0) / np.sqrt(29), 1e-9)
+    return np.abs(batches.mean(axis=0) - exact)[:, : 6 if mode else 5] / spread[:, : 6 if mode else 5]
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_positions_have_the_law_that_enumeration_gives(mode, monkeypatch):
+    """Two senators and two roll calls of one coordinate; a prior that is too narrow is noticed."""
+    plan = PositionPlan(0, 1, 1, 2)
+    problem = replace(tiny(n=(2, 2), rows=4, ordinal=False, time=False, weights=True, plan=plan), layers=())
+    state = drawn_state(problem)
+    own, state.noise, state.mean = state.positions, 2.0, 3.0
+    own.means, own.spread, own.between = np.array([[0.6, -0.7], [-0.4, 0.8]]), np.array([0.6]), np.array([0.9])
+    own.precisions = np.array([[[2.0, 0.6], [0.6, 1.5]], [[1.4, -0.4], [-0.4, 2.0]]])
+    own.targets, own.sources = np.array([[0.9], [-0.6]], np.float32), np.array([[0.8], [-0.5]], np.float32)
+    monkeypatch.setattr(Positions, "_draw_clusters", lambda *_: None)
+    exact = law_of_points(problem, state, mode)
+    assert errors_of_points(problem, state, mode, exact).max() < 4.5
+    name = "draw_targets_prior" if mode else "draw_sources_prior"
+    right = getattr(Positions, name)
+
+    def narrow(*given):
+        prior = right(*given)
+        return prior._replace(precisions=3.0 * prior.precisions, shift=3.0 * prior.shift)
+
+    monkeypatch.setattr(Positions, name, narrow)
+    assert errors_of_points(problem, state, mode, exact).max() > 7.0
+
+
+def test_variances_and_centres_of_positions_have_the_law_that_quadrature_gives():
+    """One coordinate: variances on a fine grid, mean and precision of a cluster by weighted draws from their prior."""
+    problem = replace(tiny(n=(4, 3), ordinal=False, plan=PositionPlan(0, 1, 1, 2, (50.0,))), layers=())
+    state, rng = drawn_state(problem), np.random.default_rng(0)
+    present, start, found = np.ones((4, 2), dtype=bool), deepcopy(state.positions), []
+    for _ in range(3000):
+        own = deepcopy(start)
+        own.draw_sources_prior(present, state.noise, True, rng)
+        found.append([own.spread[0], own.between[0]])
+    logs, grid = np.log(found), np.linspace(-12.0, 12.0, 600)
+    for at, name in enumerate(("spread", "between")):
+        heights = []
+        for log in grid:
+            state.positions = replace(start, **{name: np.exp([log])})
+            heights.append(reference.log_positions(problem, state) + log)
+        weights = np.exp(np.array(heights) - max(heights))
+        exact = weights @ grid / weights.sum()
+        assert logs[:, at].mean() == pytest.approx(exact, abs=4.0 * logs[:, at].std() / np.sqrt(3000))
+
+    points, own = np.array([[0.4, 1.2], [-0.3, 0.7], [0.9, -0.2]]), deepcopy(start)
+    own.labels[:] = 0
+    drawn = []
+    for _ in range(3000):
+        own._draw_clusters(points, 0.7, rng)
+        drawn.append([*own.means[0], *own.precisions[0, [0, 0, 1], [0, 1, 1]]])
+    n = 40_000
+    prior = wishart.rvs(2 + positions.FREEDOM, np.diag([1 / 0.7, 1.0]), n, rng)
+    means = np.linalg.solve(np.linalg.cholesky(prior).transpose(0, 2, 1), rng.normal(size=(n, 2, 1)))[:, :, 0]
+    away = points - means[:, None]
+    log = 1.5 * np.linalg.slogdet(prior)[1] - 0.5 * np.einsum("nia,nab,nib->n", away, prior, away)
+    weights = np.exp(log - log.max())
+    weights /= weights.sum()
+    values = np.column_stack([means, prior[:, [0, 0, 1], [0, 1, 1]]])
+    exact, drawn = weights @ values, np.array(drawn)
+    error = np.sqrt(drawn.var(axis=0) / 3000 + weights**2 @ (values - exact) ** 2)
+    assert np.max(np.abs(drawn.mean(axis=0) - exact) / error) < 4.5
 
 
 def test_a_stale_residual_is_noticed():

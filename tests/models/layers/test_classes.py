@@ -244,6 +244,32 @@ def test_sets_hold_the_share_that_is_asked():
     assert sets_of(chances, 0.8, np.zeros(0)).tolist() == [[True, True, False], [True, False, False]]
 
 
+def test_intervals_of_shares_hold_the_share_that_is_asked():
+    """Of sets of rows with new labels, under several truths of groups and offsets; fits leave much open."""
+    inside = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        base, cells = rng.normal(0, 0.4, 40)[:, None] + rng.normal(0, 0.4, 30), rng.normal(0, 0.8, (3, 3))
+        truth = base + cells[rng.integers(3, size=40)][:, rng.integers(3, size=30)]
+        X = np.column_stack([rng.integers(40, size=14_500), rng.integers(30, size=14_500)])
+        y = truth[tuple(X.T)] + rng.normal(size=14_500) > 0
+        model = gg.LayeredCoClusteringClassifier(**{**SMALL, "n_layers": 2}).fit(X[:2_500], y[:2_500])
+        for start in range(2_500, 14_500, 200):
+            low, high = model.predict_share_interval(X[start : start + 200])
+            inside.append(low <= y[start : start + 200].mean() <= high)
+    assert len(inside) == 300
+    assert 0.86 <= np.mean(inside) <= 0.94
+    few = model.predict_share_interval(X[:20])
+    assert np.diff(few) > np.diff(model.predict_share_interval(X[:200]))
+    np.testing.assert_array_equal(few, model.predict_share_interval(X[:20]))
+    for rows, words in (([(0, 0), (0, 99)], "Row 1 has an item without labels"), (X[:0], "row|sample")):
+        with pytest.raises(ValueError, match=words):
+            model.predict_share_interval(rows)
+    three = gg.LayeredCoClusteringClassifier(**QUICK, random_state=0).fit(X[:300], X[:300, 0] % 3)
+    with pytest.raises(gg.GinghamError, match="need two classes, and this model has 3"):
+        three.predict_share_interval(X[:20])
+
+
 @pytest.fixture(scope="module")
 def placed():
     """A fit with positions: people move over the years, questions have kinds, and labels come from both."""

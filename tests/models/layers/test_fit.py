@@ -282,6 +282,18 @@ def test_columns_become_tokens():
         numbers.words("old")
 
 
+def test_side_information_is_divided_at_commas_and_semicolons():
+    listed = ["Drama{0}War", "War", "Drama", "Comedy{0}Drama", "Comedy"]
+    for separator in ("|", ", ", ";"):
+        values = [text.format(separator) for text in listed]
+        column = SideColumn.of("genres", [*values, None])
+        assert [column.words(value) for value in values] == [
+            [f"genres: {part}" for part in text.format(",").split(",")] for text in listed
+        ]
+    town = SideColumn.of("town", ["Bonn, DE", "Lyon, FR", "Nice, FR", "Paris, FR"])
+    assert list(town.words("Lyon, FR")) == ["town: Lyon, FR"]
+
+
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, dict])
 def test_films_known_by_their_genres_alone(kind):
     rng = np.random.default_rng(0)

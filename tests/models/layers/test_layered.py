@@ -77,7 +77,7 @@ def test_layers_are_readable(fitted) -> None:
     assert [mode.name for mode in layer.modes] == [mode.name for mode in model.modes_]
     assert sum(len(layer.items(0, c)) for c in range(4)) == 70
     assert str(layer).count("\n") == 5
-    assert [len(b) for b in model.offsets_] == [70, 60]
+    assert [len(b) for b in model.draws_.mean_offsets()] == [70, 60]
 
 
 def test_an_effect_of_three_items_needs_a_checkerboard_of_all_modes() -> None:

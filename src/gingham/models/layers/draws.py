@@ -7,7 +7,7 @@ distributions, which cut points divide among the labels (ordinal).
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +31,7 @@ else:
 
 DRAWS_PER_TASK = 8  # of one thread; fixed, so that sums do not depend on the number of threads
 BISECTIONS = 40
+ROWS_PER_BLOCK = 2**15  # of simulated labels, so that they stay in memory
 DEVICE_LOOKUPS = 5 * 10**7  # cells from which a GPU looks them up in less time than it takes to send the draws
 
 
@@ -315,6 +316,22 @@ class LayerDraws:
             return Predictive(self.label_values[-1] - below @ np.diff(self.label_values), below)
         return Predictive(total / self.n_draws, below)
 
+    def below_by_draw(
+        self, codes: Sequence[Ints], times: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Floats]:  # fmt: skip
+        """P(y ≤ value) of rows of known items under each draw in turn, (N, K − 1).
+
+        What is unknown of time windows is drawn: one deviation for all rows of a user.
+        """
+        rows = PredictionRows.of(self, codes, times)
+        windows, sd = self._window_effects(rows, times), np.full(rows.n_rows, np.sqrt(self.noise))
+        for s in range(self.n_draws):
+            offset, variance = windows[self.chains[s]]
+            f = rows.effect(self, s) + offset + np.sqrt(variance) * rng.standard_normal(self.n_items[0])[codes[0]]
+            below = np.zeros((rows.n_rows, self.cuts.shape[1]))
+            kernel.add_below(f, sd, self.cuts[s], kernel.PHI, below)
+            yield below
+
     def without_labels(self, codes: Sequence[Ints]) -> Bools:
         """The rows with an item that is unknown or was added without labels, so that its offset is unknown, (N,)."""
         return np.any([self.items_without_labels(mode)[code] for mode, code in enumerate(codes)], axis=0)
@@ -590,6 +607,15 @@ def probabilities_of(below: Floats, temperature: float = 1.0) -> Floats:
         found = np.maximum(found, 1e-12) ** (1.0 / temperature)
         found /= found.sum(axis=1, keepdims=True)
     return found
+
+
+def simulated_shares(chances: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """The share of a class among n simulated sets of labels of the rows, (n,), from its probabilities (N,)."""
+    total = np.zeros(n)
+    for start in range(0, len(chances), ROWS_PER_BLOCK):
+        some = chances[start : start + ROWS_PER_BLOCK]
+        total += (rng.random((n, len(some)), dtype=np.float32) < some).sum(axis=1)
+    return total / len(chances)
 
 
 def best_temperature(below: Floats, codes: Ints, weights: Floats) -> float:

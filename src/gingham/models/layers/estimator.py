@@ -62,6 +62,7 @@ from gingham.models.layers.draws import (
     probabilities_of,
     sets_of,
     shortest,
+    simulated_shares,
 )
 from gingham.models.layers.factors import mean_factors
 from gingham.models.layers.fit import (
@@ -91,6 +92,7 @@ GROWTH = 1.5  # of the rows, from which on a partial fit estimates the noise aga
 MAX_LABELS = 20  # distinct labels up to which they are taken for an alphabet
 MOST_ORDINAL = 255  # label values of the ordinal likelihood
 SMOOTHING = 0.01  # no probability of K classes lies below .01/K, as of checkerboards: the log loss is bounded then
+SIMULATED = 1_000  # sets of labels from which the interval of a share is read off
 SINGLE = 1e15  # labels up to which sums of squares fit into single precision
 
 
@@ -597,11 +599,6 @@ class LayeredModel(TupleModel, Persistent):
         return self._fits[self._shown].noise
 
     @property
-    def offsets_(self) -> tuple[Floats, ...]:
-        """b_j of each mode's items, averaged over the draws."""
-        return self.draws_.mean_offsets()
-
-    @property
     def layers_(self) -> tuple[Layer, ...]:
         """The layers of the last draw, strongest first, clusters in order."""
         return self._named().layers()
@@ -638,8 +635,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, LayeredModel):
     side : dict, optional
         Side information, {mode (its position or name): frame} with a column of ids (named like the mode, or the first)
         and any others. Categories, numbers (in ten bins), yes-or-no columns and columns of several values (lists, or
-        text with "|" between them) become tokens. Or {mode: (ids, table of zeros and ones)}. Items without ratings are
-        predicted from their tokens.
+        text with "|", ";" or "," between them) become tokens. Or {mode: (ids, table of zeros and ones)}. Items
+        without ratings are predicted from their tokens.
     time : str or int, optional
         The column of X with points in time (numbers or dates); `fit` and `predict` also take them as ``time=``. Items
         of the first mode then have offsets for windows of time, from seconds to months. A prediction without a time
@@ -927,6 +924,51 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
         if not 0 < level < 1:
             raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
         return sets_of(self.predict_proba(X, time=time), level, self._least)
+
+    def predict_share_interval(self, X: TableLike, level: float = 0.9, *, time: ArrayLike | None = None) -> Floats:
+        """Lower and upper end of the share of the second class, ``classes_[1]``, among these rows, (2,).
+
+        The share among new labels, one per row, lies between them with about that probability. Labels are simulated
+        under every kept draw, so that both chance and what the fit leaves open count; the odds of each draw are moved
+        as the temperature moves those of the average. There must be two classes: intervals of more were too narrow. All
+        items must have had labels: what is unknown of an item is common to its rows.
+
+        Examples
+        --------
+        >>> from gingham import LayeredCoClusteringClassifier
+        >>> X = [(u, i) for u in range(12) for i in range(10)]
+        >>> y = ["yea" if (u % 2) == (i % 2) else "nay" for u, i in X]
+        >>> model = LayeredCoClusteringClassifier(n_layers=2, n_clusters=2, random_state=0).fit(X, y)
+        >>> low, high = model.predict_share_interval([(0, i) for i in range(10)])
+        >>> bool(low <= 0.5 <= high)
+        True
+        """
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
+        if len(self.classes_) != 2:
+            raise GinghamError(
+                f"Intervals of shares need two classes, and this model has {len(self.classes_)}: fit one to whether a "
+                "label is the class of interest."
+            )
+        codes, times = self._rows(X, time)
+        if not len(codes[0]):
+            raise GinghamError("A share needs at least one row.")
+        unknown = self.draws_.without_labels(codes)
+        if unknown.any():
+            raise GinghamError(
+                f"Row {int(unknown.argmax())} has an item without labels in the fit, so that the interval of a share "
+                "would be too narrow; leave out such rows, or add labels of the item by fold_in."
+            )
+        draws, temperature = self.draws_, self._fits[0].temperature
+        average = draws.predictive(codes, times).below
+        moved = probabilities_of(average, temperature) / np.maximum(probabilities_of(average), 1e-12)
+        rng = np.random.default_rng(0)  # the same rows have the same interval
+        n, shares = -(-SIMULATED // draws.n_draws), []
+        for below in draws.below_by_draw(codes, times, rng):
+            chances = np.maximum(moved * probabilities_of(below), 1e-12)
+            shares.append(simulated_shares(chances[:, 1] / chances.sum(axis=1), n, rng))
+        return np.quantile(np.concatenate(shares), [(1.0 - level) / 2.0, (1.0 + level) / 2.0], method="inverted_cdf")
 
     def _probabilities(self, codes: Sequence[Ints], times: Floats | None = None) -> Floats:
         return self._combined(

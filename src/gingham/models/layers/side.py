@@ -18,6 +18,7 @@ from gingham.data import Mode
 from gingham.data.adapt import frame_values, is_frame
 from gingham.errors import GinghamError
 from gingham.storage import savable
+from gingham.summary.item_tables import parts_of, separator_in
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -40,12 +41,16 @@ class SideColumn:
     name: str
     kind: str
     edges: Floats = field(default_factory=lambda: np.zeros(0))  # between bins
+    separator: str = SEPARATOR  # of several values in a text
 
     @classmethod
     def of(cls, name: str, values: Sequence[object]) -> SideColumn:
         known = [value for value in values if value is not None]
+        texts = [value for value in known if isinstance(value, str)]
         if any(_listed(value) for value in known):
             return cls(name, MANY)
+        if texts and len(texts) == len(known) and (separator := separator_in(texts)) is not None:
+            return cls(name, MANY, separator=separator)
         if all(isinstance(value, (bool, np.bool_)) or (_number(value) and value in (0, 1)) for value in known):
             return cls(name, FLAG)
         if all(_number(value) for value in known) and len(set(known)) > FEW:
@@ -61,7 +66,7 @@ class SideColumn:
         if self.kind == FLAG:
             return (self.name,) if value else ()
         if self.kind == MANY:
-            parts = value.split(SEPARATOR) if isinstance(value, str) else cast("Iterable[object]", value)
+            parts = parts_of(value, self.separator) if isinstance(value, str) else cast("Iterable[object]", value)
             return [f"{self.name}: {part}" for part in parts if part is not None and str(part).strip()]
         if self.kind == NUMBER:
             if not _number(value):
