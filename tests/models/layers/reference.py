@@ -182,9 +182,6 @@ def target_scores(problem: LayerProblem, state: ChainState, t: int) -> Floats:
 def draw_targets(problem: LayerProblem, state: ChainState, t: int, rng: np.random.Generator) -> None:
     share = log_shares(state.targets[t], problem.layers[t].n_target_clusters, rng)
     scores = share + target_scores(problem, state, t)
-    layer, first = problem.layers[t], problem.first_clusters(t).astype(int)[:, None]
-    clusters = np.arange(layer.n_target_clusters)
-    scores[(clusters < first) | (clusters >= first + layer.span)] = -np.inf
     uniforms = rng.random(len(scores), dtype=np.float32)
     state.targets[t] = np.array([pick(row, u) for row, u in zip(scores, uniforms)], dtype=np.uint8)
 
@@ -401,19 +398,12 @@ def draw_prior(problem: LayerProblem, noise: float, rng: np.random.Generator) ->
             sources, centres, spread, between, found[:, 1:].astype(np.float32), own, means, precisions
         )
 
-    def targets(t: int) -> Ints:
-        """Clusters of the target's own period."""
-        first, found = problem.first_clusters(t), problem.first_clusters(t).copy()
-        for begin in np.unique(first):
-            found[first == begin] += labels(int((first == begin).sum()), problem.layers[t].span)
-        return found
-
     return ChainState(
         noise=noise,
         mean=float(rng.normal(problem.center, np.sqrt(priors.mean_variance * scale))),
         offsets=offsets,
         offset_variances=variances,
-        targets=[targets(t) for t in range(len(problem.layers))],
+        targets=[labels(problem.n_items[layer.target], layer.n_target_clusters) for layer in problem.layers],
         tokens=[labels(problem.baskets[layer.basket].n_tokens, layer.n_token_clusters) for layer in problem.layers],
         cells=[
             rng.normal(0, np.sqrt(tau), (layer.n_token_clusters, layer.n_target_clusters)).astype(np.float32)

@@ -29,12 +29,10 @@ from models.layers import reference
 
 LABEL_VALUES = np.array([1.0, 2.0, 3.0, 5.0, 6.0])
 PLACED = {"plan": PositionPlan(0, 1, 2, 3, (40.0, 60.0))}
-DATED = {"m": (2, 3), "periods": (40.0, 60.0), "labels": 2}  # clusters of three periods, two classes
 
 
 def tiny(
-    n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), modes=2, seed=0, periods=(), labels=5,
-    plan=None,
+    n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), modes=2, seed=0, labels=5, plan=None,
 ):  # fmt: skip
     """A few rows with every kind of layer; priors wide enough for everything to matter."""
     rng = np.random.default_rng(seed)
@@ -45,7 +43,7 @@ def tiny(
     genres = Basket.of_pairs(np.array([0, 0, 1, n[1] - 1]), np.array([0, 1, 1, 0]), n[1], 2)
     baskets = (Basket.itself(n[0]), Basket.of_pairs(u, i, *n), Basket.of_pairs(i, u, *n[::-1]), genres)
     layers = (
-        LayerPlan(ITEM, 0, 1, 0, m[0], m[1] * (len(periods) + 1), False, periods),
+        LayerPlan(ITEM, 0, 1, 0, m[0], m[1], False),
         LayerPlan(BASKET, 0, 1, 1, m[0], m[1], True),
         LayerPlan(BASKET, 1, 0, 2, m[1], m[0], True),
         LayerPlan(SIDE, 1, 0, 3, 2, 2, False),
@@ -336,7 +334,7 @@ def wide(chain):
 
 def test_joint_law_of_parameters_and_answers():
     assert geweke(600).max() < 4.0
-    assert geweke(600, labels=2, periods=(50.0,)).max() < 4.0
+    assert geweke(600, labels=2).max() < 4.0
     assert geweke(300, wide).max() > 5.0
 
 
@@ -468,8 +466,8 @@ def test_a_stale_residual_is_noticed():
 @pytest.mark.parametrize(
     "case",
     [
-        {}, {"ordinal": False}, {"weights": True}, {"m": (5, 6)}, {"modes": 3}, {"time": False, "weights": True}, DATED,
-        PLACED, {"weights": True, "plan": PositionPlan(1, 0, 3, 2)},
+        {}, {"ordinal": False}, {"weights": True}, {"m": (5, 6)}, {"modes": 3}, {"time": False, "weights": True},
+        {"labels": 2}, PLACED, {"weights": True, "plan": PositionPlan(1, 0, 3, 2)},
     ],
     ids=str,
 )  # fmt: skip
@@ -501,8 +499,8 @@ def same_points(one, two, atol=2e-5):
 
 
 DEVICE_CASES = [
-    {}, {"ordinal": False, "modes": 3}, {"m": (5, 6), "weights": True}, DATED, PLACED, {**PLACED, "ordinal": False},
-    {"labels": 2, "weights": True, "plan": PositionPlan(1, 0, 3, 2)},
+    {}, {"ordinal": False, "modes": 3}, {"m": (5, 6), "weights": True}, {"labels": 2}, PLACED,
+    {**PLACED, "ordinal": False}, {"labels": 2, "weights": True, "plan": PositionPlan(1, 0, 3, 2)},
 ]  # fmt: skip
 
 
@@ -607,7 +605,7 @@ def test_targets_with_few_rows_and_with_many_are_drawn_alike(width, weighted):
     mine = np.array([reference.pick(row, u) for row, u in zip(shares + 0.65 * gains, uniforms)])
     labels = old.copy()
     kernel.draw_targets(
-        indptr, targets, sources, residual, weights, table, before, labels, np.zeros_like(old), width, shares, 1.3,
+        indptr, targets, sources, residual, weights, table, before, labels, width, shares, 1.3,
         uniforms, stats,
     )  # fmt: skip
     np.testing.assert_allclose(residual, expected, atol=1e-5)

@@ -131,7 +131,6 @@ class Chain:
         problem, self.state = self.problem, state
         self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
         self.none: Floats = np.zeros((0, 0), dtype=np.float32)
-        self.lanes = [problem.first_clusters(t) for t in range(len(problem.layers))]
         baskets = [problem.baskets[layer.basket] for layer in problem.layers]
         self.contents = [
             self.none if basket.is_itself else basket.contents(labels, padded(layer.n_token_clusters))
@@ -321,10 +320,10 @@ class Chain:
             token_indptr, holders = basket.by_token
             used = basket.n_sources * 2 * width
             squares = draw_layer(
-                indptr, targets, sources, residual, weights, self.table[:used], before, labels, self.lanes[t],
-                layer.span, precision, shares[at, 0, :width], self._uniforms(0, len(labels)), self.stats[:used],
-                token_indptr, holders, self.contents[t], basket.scale, tokens, shares[at, 1, : layer.n_token_clusters],
-                self._uniforms(1, len(tokens)), state.cell_variances[t],
+                indptr, targets, sources, residual, weights, self.table[:used], before, labels,
+                layer.n_target_clusters, precision, shares[at, 0, :width], self._uniforms(0, len(labels)),
+                self.stats[:used], token_indptr, holders, self.contents[t], basket.scale, tokens,
+                shares[at, 1, : layer.n_token_clusters], self._uniforms(1, len(tokens)), state.cell_variances[t],
                 normals[at, :, : layer.n_target_clusters, : layer.n_token_clusters], self.cells[t], self.work[:used],
             )  # fmt: skip
             before = labels

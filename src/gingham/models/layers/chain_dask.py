@@ -204,8 +204,8 @@ class PartRows:
     def pick_targets(self, t: int, log_share: Floats, precision: float, stream: Generator) -> None:
         """Clusters of users as targets."""
         labels = self.targets[t]
-        lanes, numbers = np.zeros(len(labels), dtype=np.uint8), uniforms(stream, self.first_user, len(labels))
-        kernel.pick_targets(self.scores, lanes, self.layers[t].span, log_share, precision, numbers, labels)
+        numbers, n_clusters = uniforms(stream, self.first_user, len(labels)), self.layers[t].n_target_clusters
+        kernel.pick_targets(self.scores, n_clusters, log_share, precision, numbers, labels)
 
     def set_targets(self, t: int, labels: Ints) -> None:
         self.targets[t] = labels
@@ -400,7 +400,6 @@ class DaskChain(Chain):
         problem, layout = self.problem, self.where
         self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
         self.residual: Floats = np.zeros(0, dtype=np.float32)
-        self.lanes = [problem.first_clusters(t) for t in range(len(problem.layers))]
         self._load_cells(state)
         self.contents = [
             self.none
@@ -561,7 +560,7 @@ class DaskChain(Chain):
         else:
             scores = self._sum("score_targets", t, table, cells)
             labels = state.targets[t]
-            kernel.pick_targets(scores, self.lanes[t], layer.span, log_shares[0], precision, target_numbers, labels)
+            kernel.pick_targets(scores, layer.n_target_clusters, log_shares[0], precision, target_numbers, labels)
             self.parts.later("set_targets", t, labels)
         counts, *found = (reduce(add, own) for own in zip(*self.parts.each("stats", t)))
         n_parts = 1 if layer.target == 0 else len(self.parts)

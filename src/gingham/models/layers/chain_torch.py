@@ -151,7 +151,6 @@ class DeviceChain(Chain):
         self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
         with self._on_stream():
             self.targets = [to_device(labels) for labels in state.targets]
-            self.outside = [self._outside(t) for t in range(len(problem.layers))]
             self.tokens = [to_device(labels) for labels in state.tokens]
             self.offsets = [to_device(b) for b in state.offsets]
             self.ends = [to_device(ends) for ends in problem.window_ends]
@@ -177,15 +176,6 @@ class DeviceChain(Chain):
         self._generator.set_state(torch.from_numpy(kept["device"]))
 
     # what follows from the state
-
-    def _outside(self, t: int) -> Tensor | None:
-        """The clusters that each target may not choose, (n_targets, W); None where it chooses from all."""
-        layer = self.problem.layers[t]
-        if not layer.periods:
-            return None
-        first = to_device(self.problem.first_clusters(t))[:, None].int()
-        every = torch.arange(layer.n_target_clusters, device=first.device)
-        return (every < first) | (every >= first + layer.span)
 
     def _count_rows(self, weights: Floats | None) -> None:
         with self._on_stream():
@@ -312,8 +302,6 @@ class DeviceChain(Chain):
         add_pulls(self.residual, source, target, pull, self.targets[t], 1.0)
         scores = target_scores(layout.rows[layer.target, layer.source], pull, self.residual, self.weights)
         scores = target_share + half * scores
-        if (outside := self.outside[t]) is not None:
-            scores = scores.masked_fill(outside, -torch.inf)
         self.targets[t] = pick(scores, self._uniforms(0, len(scores)))
         stats = histograms(
             layout.rows[layer.source, layer.target], self.targets[t], self.residual, self.weights, width

@@ -167,7 +167,7 @@ def add_grouped(moved, scores, at, table, row, lane, before, label, sources, res
 
 @njit(inline="always", **FAST)
 def add_mixed(
-    moved, scores, stride, shift, table, row, lane, lanes, before, labels, targets, base, sources, residual, weights,
+    moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
     start, stop,
 ):  # fmt: skip
     """The same where ``targets`` says whose the rows are, from ``base`` on."""
@@ -181,7 +181,7 @@ def add_mixed(
             residual[e] = r
         w = f4(1) if weights is None else weights[e]
         at, r2 = (q - base) * stride + shift, r + r
-        g = mine + lane + u8(lanes[q])
+        g = mine + lane
         g0, g1, g2, g3 = table[g], table[g + u8(1)], table[g + u8(2)], table[g + u8(3)]
         s0, s1, s2, s3 = scores[at], scores[at + u8(1)], scores[at + u8(2)], scores[at + u8(3)]
         s0, s1, s2, s3 = (
@@ -212,10 +212,10 @@ BLOCK, BLOCK_ROWS, SHORT = 256, 4096, 12  # targets at a time, their rows at mos
 
 @njit(**FAST)
 def draw_targets(
-    indptr, targets, sources, residual, weights, table, before, labels, lanes, span, log_share, precision, uniforms,
+    indptr, targets, sources, residual, weights, table, before, labels, n_clusters, log_share, precision, uniforms,
     stats,
 ):  # fmt: skip
-    """Draw every target's cluster, one of ``span`` from ``lanes`` on; ``stats`` are those of the new clusters.
+    """Draw every target's cluster, one of ``n_clusters``; ``stats`` are those of the new clusters.
 
     The residuals are left without this layer.
 
@@ -229,19 +229,16 @@ def draw_targets(
     weights : (N,) float32, or None
     table : (n_sources · 2W,) float32
     before : (n_targets,) uint8, the targets' clusters in the layer before
-    lanes : (n_targets,) uint8, the first of the clusters that a target chooses from
-    span : how many they are
     stats : (n_sources · 2W,) float32, written
     """
     width, n = len(log_share), len(indptr) - 1
-    room = -(-span // 4) * 4
+    room = -(-n_clusters // 4) * 4
     row, stride, step = u8(2 * width), u8(width), u8(room)
     part, scores = np.zeros(BLOCK * room, f4), np.empty((room, BLOCK), f4)
     top, left, below = np.empty(BLOCK, f4), np.empty(BLOCK, f4), np.empty(BLOCK, f4)
     half = f4(0.5 * precision)
-    apart = lanes.max() > 0 if n else False
-    share = np.zeros(room, f4) if apart else log_share[:room]
-    share[span:] = -1e30
+    share = log_share[:room]
+    share[n_clusters:] = -1e30
     stats[:] = 0
     first = 0
     while first < n:
@@ -254,22 +251,16 @@ def draw_targets(
             moved, lane = shift == 0, u8(width + shift)
             if few:
                 add_mixed(
-                    moved, part, step, u8(shift), table, row, lane, lanes, before, labels, targets, u8(first), sources,
+                    moved, part, step, u8(shift), table, row, lane, before, labels, targets, u8(first), sources,
                     residual, weights, begin, end,
                 )  # fmt: skip
             else:
                 for q in range(first, last):
                     add_grouped(
-                        moved, part, u8(room * (q - first) + shift), table, row, lane + u8(lanes[q]), u8(before[q]),
+                        moved, part, u8(room * (q - first) + shift), table, row, lane, u8(before[q]),
                         u8(labels[q]), sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
                     )  # fmt: skip
-        if apart:
-            for q in range(first, last):
-                for k in range(span):
-                    part[room * (q - first) + k] += log_share[lanes[q] + k] / half
         pick_block(part, scores, top, left, below, share, half, uniforms[first:last], labels[first:last])
-        if apart:
-            labels[first:last] += lanes[first:last]
         for e in range(begin, end):
             at = u8(sources[e]) * row + u8(labels[targets[e]])
             w = f4(1) if weights is None else weights[e]
@@ -441,7 +432,7 @@ def draw_tokens(indptr, holders, contents, cells, precision, log_share, uniforms
 
 @njit(cache=True, **FAST)
 def draw_layer(
-    indptr, targets, sources, residual, weights, table, before, labels, lanes, span, precision, target_share,
+    indptr, targets, sources, residual, weights, table, before, labels, n_clusters, precision, target_share,
     target_uniforms, stats, token_indptr, holders, contents, scale, tokens, token_share, token_uniforms, variance,
     normals, cells, work,
 ):  # fmt: skip
@@ -452,7 +443,7 @@ def draw_layer(
     """
     fill(contents, scale, tokens, cells, table, 1)
     draw_targets(
-        indptr, targets, sources, residual, weights, table, before, labels, lanes, span, target_share, precision,
+        indptr, targets, sources, residual, weights, table, before, labels, n_clusters, target_share, precision,
         target_uniforms, stats,
     )  # fmt: skip
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[0], cells)
@@ -500,13 +491,13 @@ def score_targets(targets, sources, residual, weights, table, width, before, lab
 
 
 @njit(cache=True, **FAST)
-def pick_targets(scores, lanes, span, log_share, precision, uniforms, labels):
+def pick_targets(scores, n_clusters, log_share, precision, uniforms, labels):
     """Each target's cluster by its sums of `score_targets`, as `draw_targets` draws it."""
-    part = np.empty(span, f4)
+    part = np.empty(n_clusters, f4)
     for q in range(len(labels)):
-        for k in range(span):
-            part[k] = log_share[lanes[q] + k] + f4(0.5 * precision * scores[q, lanes[q] + k])
-        labels[q] = lanes[q] + pick(part, uniforms[q])
+        for k in range(n_clusters):
+            part[k] = log_share[k] + f4(0.5 * precision * scores[q, k])
+        labels[q] = pick(part, uniforms[q])
 
 
 @njit(cache=True, **FAST)

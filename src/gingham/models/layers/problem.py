@@ -129,12 +129,6 @@ class LayerPlan:
     n_token_clusters: int
     n_target_clusters: int
     joins: bool  # tokens are items of the target mode: when a target is predicted, it counts as one more token
-    periods: tuple[float, ...] = ()  # the times between which targets have clusters of their own
-
-    @property
-    def span(self) -> int:
-        """The number of clusters that a target chooses from, those of its period."""
-        return self.n_target_clusters // (len(self.periods) + 1)
 
     @property
     def basket_key(self) -> tuple[str, int, int]:
@@ -247,15 +241,6 @@ class LayerProblem:
         """The number of offsets of each kind: of the items of each mode, then of the windows of each width."""
         return (*self.n_items, *(len(ends) - 1 for ends in self.window_ends))
 
-    def first_clusters(self, t: int) -> Ints:
-        """The first of the clusters that each target of a layer chooses from, (n_targets,) uint8."""
-        layer = self.layers[t]
-        n, code = self.n_items[layer.target], self.codes[layer.target]
-        if not layer.periods or self.times is None:
-            return np.zeros(n, dtype=np.uint8)
-        mean = np.bincount(code, self.times, minlength=n) / np.maximum(np.bincount(code, minlength=n), 1)
-        return (np.searchsorted(layer.periods, mean) * layer.span).astype(np.uint8)
-
     def described(self) -> str:
         """The number of layers of each kind, as text."""
         kinds = [layer.kind for layer in self.layers]
@@ -338,8 +323,8 @@ def first_state(problem: LayerProblem, noise: float, rng: np.random.Generator) -
         offsets=[np.zeros(n, dtype=np.float32) for n in problem.n_offsets],
         offset_variances=[problem.offset_variance(kind) for kind in range(len(problem.n_offsets))],
         targets=[
-            problem.first_clusters(t) + rng.integers(layer.span, size=problem.n_items[layer.target], dtype=np.uint8)
-            for t, layer in enumerate(problem.layers)
+            rng.integers(layer.n_target_clusters, size=problem.n_items[layer.target], dtype=np.uint8)
+            for layer in problem.layers
         ],
         tokens=[
             rng.integers(layer.n_token_clusters, size=problem.baskets[layer.basket].n_tokens, dtype=np.uint8)
