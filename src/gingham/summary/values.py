@@ -1150,22 +1150,31 @@ def _short(value: float) -> float:
 # English nouns for the sides of tables. Another name of a column may be a noun of any language, or none, and is not
 # inflected: 80 Benutzer, 12 sku.
 ENGLISH = """
-    account actor airport album animal anime answer area article artist attribute author basket bill book brand bus
-    business buyer candidate car card case category cell channel chapter character chemical child city class click
-    client cluster code column company compound contract count country county course criterion customer date day
-    department device diagnosis difference disease district doctor document driver drug edge election employee entry
-    episode event exam factor feature file film friend game gene genre grade group guest hospital hotel hour house
-    household image ingredient interaction item joke journal judge key keyword label language level listener location
-    machine mark market match measure measurement member message method mode module month movie name network neuron
-    node number object observation opinion order owner page pair paper paragraph participant party patient period
-    person picture pixel place plant play player podcast point post price problem product project property protein
-    provider purchase query question rater rating reader recipe record region respondent response restaurant result
-    review reviewer row sample school score season seller senator sensor sentence sequence series server service
-    session shop show side site sku song source speaker species sport star state statement station step store street
-    student study subject subscriber supplier symptom tag target teacher team term test theme thing ticket tissue
-    title token tool topic town track transaction tree trial type unit university url user value variable vehicle
-    vendor venue verse version video view viewer visit visitor vote voter website week weight wine word worker year
-    zone
+    accent account actor airport album amendment animal anime answer app applicant area article artist asset athlete
+    attribute author bank basket bean beer bike bill bird blog book booking brand brewer bug bus business buyer camera
+    candidate car card case cat category cell channel chapter character cheese chef chemical child city claim class
+    classroom clause click client clinic club cluster coach code coffee column comic comment commit committee company
+    composer compound constituency consumer contract contributor cook count country county course court cow criterion
+    crop currency customer date day delegate department deputy developer device diagnosis dialect difference disease
+    dish district doctor document dog donor dose driver drug edge editor election employee employer entry enzyme
+    episode event exam exchange exercise exhibition factor farm farmer feature field file film fish flight forum frame
+    friend fund game gamer gene genre grade group guest headline hospital hotel hour house household image ingredient
+    insect insurer interaction interview investor invoice issue item job joke journal judge key keyword label language
+    law lawyer league lecture lecturer lens level library listener loan location lyric machine magazine mark market
+    match meal measure measurement member menu merchant message metabolite meter method minister mode module month
+    movie museum musician mutation name neighbourhood network neuron newsletter newspaper node novel number nurse
+    object observation opinion order owner package page painter painting pair paper paragraph parcel parliament
+    participant party passenger patient peptide period person phone photo photographer picture pixel place plant play
+    player playlist plug podcast poem poet point policy port portfolio post price problem product programmer project
+    property protein provider pupil purchase query question race rater rating reader receipt recipe record referee
+    region reporter repository respondent response restaurant result retailer review reviewer rider route row runner
+    sample scene school score sculpture season seed seller senator sensor sentence sequence series server service
+    session ship shop shopper show side signal singer site skill sku soil song source speaker species sport star state
+    statement station step stop store strain street student study subject subscriber supplier switch symptom table tag
+    target task taster tea teacher team term test tester theme therapist thing thread ticket tissue title token tool
+    topic town track trader train transaction treatment tree trial trip truck type unit university url user value
+    variable variant vehicle vendor venue verse version video view viewer village visit visitor vote voter website
+    week weight wine winery word worker writer year zone
 """
 NOUNS = set(ENGLISH.split())
 IRREGULAR = {"person": "people", "child": "children", "criterion": "criteria", "diagnosis": "diagnoses"}
