@@ -929,9 +929,9 @@ class LayeredCoClusteringClassifier(ClassifierMixin, LayeredModel):
         """Lower and upper end of the share of the second class, ``classes_[1]``, among these rows, (2,).
 
         The share among new labels, one per row, lies between them with about that probability. Labels are simulated
-        under every kept draw, so that both chance and what the fit leaves open count; the odds of each draw are moved
-        as the temperature moves those of the average. There must be two classes: intervals of more were too narrow. All
-        items must have had labels: what is unknown of an item is common to its rows.
+        under every kept draw, so that the interval covers both the noise of the labels and the uncertainty of the fit;
+        the temperature that calibrates the average probability is applied to the odds of each draw. There must be two
+        classes, because simulated intervals of three were too narrow. All items must have labels in the fit.
 
         Examples
         --------
